@@ -34,13 +34,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6643,
-	"interfaces/discord":  5215,
+	"interfaces/discord":  5231,
 	"core/engine":         3613,
-	"core/engine/offline": 3087,
+	"core/engine/offline": 3180,
 	"core/turn":           5228,
-	"core/action":         3893,
-	"interfaces/telegram": 4173,
-	"memory":              8858,
+	"core/action":         3898,
+	"interfaces/telegram": 4129,
+	"memory":              8894,
 }
 
 // stiff matches wording in comments that plain English avoids.

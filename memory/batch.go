@@ -62,7 +62,7 @@ func (db *DB) Commit(ctx context.Context, b *core.Batch) error {
 	}
 	w.epoch = db.epochOf(ctx)
 	return db.write(ctx, &job{
-		name: w.jobName(), run: w.run, prefetch: w.ranges, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
+		name: w.jobName(), run: w.run, prefetch: w.reads, publish: w.publish, size: w.size + 1, finishing: b.Finishing,
 	})
 }
 
@@ -266,37 +266,18 @@ func (w *batch) publish() {
 	}
 }
 
-// append adds one entry. It leaves out the words of people who were forgotten after the batch's
-// epoch began, and quotes and forwards older than their author's request to be forgotten. It
-// does not store an entry that is older than such a request.
+// append adds one entry, without what belongs to people who were forgotten.
 func (w *batch) append(t *tx, from *core.Entry) newEntry {
-	own := from.Self || from.Kind == core.KindContinue // the outcome of a turn that this batch ends
 	l := storedEntry{Entry: *from}
-	m := &l.Message
-	// The bot's own messages may have no time.
-	old := !own && !m.Time.IsZero() && t.forgotten().tooOld(m, m.Author.ID, m.Time)
-	oldQuote := !own && t.forgotten().quotesOld(m)
-	oldForeign := !own && t.forgotten().dropOldForeign(m)
-	isAbout := from.Command != nil && from.Target != "" // a command about those words
-	isGone := isAbout && t.forgotten().isGone(placeKey(m.Path), shortID(from.Target))
-	if old || isGone || isAbout && (oldQuote || oldForeign) {
-		return newEntry{path: m.Path, known: true}
-	}
-	forgot := func(id string) bool {
-		person, err := m.Path.Person(id)
-		return err == nil && w.epoch.forgot(person) // on an error, there is no author
-	}
-	dropForeign(m, func(o core.Foreign) bool { return forgot(o.From.ID) })
-	if oldQuote || m.ReplyTo != nil && forgot(m.ReplyTo.From.ID) {
-		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
-	}
-	if own {
+	if from.Self || from.Kind == core.KindContinue { // the outcome of a turn that this batch ends
 		l.answers = w.people
+		if len(w.muted) > 0 {
+			l.forget()
+		}
+	} else if !t.forgotten().dropOld(&l.Entry) {
+		return newEntry{path: from.Message.Path, known: true}
 	}
-	if own && len(w.muted) > 0 || forgot(m.Author.ID) {
-		erase(&l)
-		l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
-	}
+	w.epoch.dropForgotten(&l)
 	e := t.append(&l)
 	if w.from.Begin && l.Due && !e.known && firstWaiting(t, placeKey(e.path)) == e.seq {
 		e.begun = true

@@ -17,7 +17,7 @@ func TestBlame(t *testing.T) {
 	db := open(t, t.TempDir())
 	errHere := errors.New("here")
 	g := &groupCommit{db: db}
-	later := &job{prefetch: func(*tx) []kv.Range { panic(errHere) }, run: func(*tx) error { return nil }}
+	later := &job{prefetch: func(*tx, *reads) { panic(errHere) }, run: func(*tx) error { return nil }}
 	g.jobs = []*job{{run: func(*tx) error { g.jobs = append(g.jobs, later); return nil }}}
 	g.sealed = true
 	err := db.engine.Update(func(b kv.Tx) (err error) {

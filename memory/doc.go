@@ -21,7 +21,7 @@
 //	places   place → head: last number, answered mark, count, time, private (fields)
 //	log      place, seq → entry (fields)
 //	runs     place, length and text of a last id, or 0xff → ids up to that with seq and hour of receipt (see idRun)
-//	ids      ids of older versions: place, platform id → seq, hour (two uvarints); emptied after an upgrade
+//	ids      ids of older versions: place, platform id → seq, hour (two uvarints); an upgrade drops the bucket
 //	due      place, seq → nothing; only while the entry waits
 //	journal  place, turn's seq, round, step, part → record (JSON)
 //	aliases  place → where it moved, and how far its numbers moved (JSON)

@@ -260,7 +260,7 @@ func TestUnreadableKeysAreLogged(t *testing.T) {
 func TestCompactionWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	populated(t, db)
-	s := newSubject(t.Context(), db, jay)
+	s := newForgetting(t.Context(), db, jay)
 	if err := errors.Join(s.find(), s.begin(), compacted(t.Context(), db)); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestCompactionWhileForgetting(t *testing.T) {
 // places is forgotten too.
 func TestPrivateWhileForgettingBegins(t *testing.T) {
 	db := open(t, t.TempDir())
-	s := newSubject(t.Context(), db, jay)
+	s := newForgetting(t.Context(), db, jay)
 	if err := s.find(); err != nil {
 		t.Fatal(err)
 	}

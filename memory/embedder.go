@@ -213,7 +213,7 @@ func (m *embedWorker) nextBatch(ctx context.Context, e *embedding) (batch []embe
 func (v *view) numbersFrom(from uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for _, bucket := range []string{bucketFacts, bucketPassages} {
-			for k := range v.bucket(bucket).pairs(binary.BigEndian.AppendUint64(nil, from), nil) {
+			for k := range v.bucket(bucket).pairs(numberKey(from), nil) {
 				if len(k) == 8 && !yield(binary.BigEndian.Uint64(k)) {
 					return
 				}

@@ -18,7 +18,7 @@ import (
 type engine struct {
 	kv.Engine
 	shared       kv.Shared // divides the work among processes; nil if only one is possible
-	newlyDue     sync.Map  // places with due entries that nextTurnRanges has not seen yet
+	newlyDue     sync.Map  // places with due entries that no transaction has read since
 	log          *slog.Logger
 	name         string // in errors and logs
 	file         string // the database file; other files lie beside it
@@ -27,7 +27,6 @@ type engine struct {
 	unclean      bool   // it was not closed properly
 	upToDate     bool   // it has the current format and all buckets
 	formerCopy   string // see FormerCopy
-	formerIDs    bool   // the bucket with ids of older versions is not empty
 }
 
 // recoverPanic is deferred, with the result of debug.SetPanicOnFault(true). It turns a panic into an error:

@@ -48,6 +48,17 @@ type itemRow struct {
 	Value  json.RawMessage `json:"value"`
 }
 
+func decodeState(k, v []byte) (s stateRow, err error) {
+	s.Path, err = parsePlace(k)
+	return s, errors.Join(err, json.Unmarshal(v, &s.State))
+}
+
+func decodeItem(k, v []byte) (itemRow, error) {
+	plugin, rest, _ := bytes.Cut(k, []byte{terminator})
+	item, err := itemAt(rest, v)
+	return itemRow{string(plugin), item.Path, item.Key, item.Value}, err
+}
+
 // Export writes what is stored about a person, a place and all below it, or, for the zero Path, everybody, as JSON
 // Lines: entries in the order of places and numbers, each with the reactions to it; then memories with their former
 // texts, states, what plugins store, and usage.
@@ -96,11 +107,11 @@ func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	if err == nil {
 		err = db.view(ctx, func(v *view) error {
 			e.view = v
-			e.eachPair(bucketLog, e.writeEntry)
-			e.eachPair(bucketFacts, e.writeFact)
-			e.eachPair(bucketStates, e.writeState)
-			e.eachPair(bucketPlugins, e.writeItem)
-			e.eachPair(bucketUsage, e.writeUse)
+			e.writeEntries()
+			writeAll(&e, bucketFacts, decodeFact, e.exportsFact, func(f *core.Fact) row { return row{Memory: f} })
+			writeAll(&e, bucketStates, decodeState, e.exportsState, func(s *stateRow) row { return row{State: s} })
+			writeAll(&e, bucketPlugins, decodeItem, e.exportsItem, func(i *itemRow) row { return row{Item: i} })
+			writeAll(&e, bucketUsage, readUse, e.exportsUse, func(u *Use) row { return row{Use: u} })
 			e.writeJournals()
 			return e.err
 		})
@@ -115,11 +126,12 @@ type exporter struct {
 	err error // the first one of writing
 }
 
-// eachPair calls use for all pairs of a bucket that can be read.
-func (e *exporter) eachPair(bucket string, use func(k, v []byte) error) {
-	for k, v := range e.bucket(bucket).pairs(nil, nil) {
-		if err := use(k, v); err != nil {
-			e.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
+// writeAll writes what belongs to the export of all that a bucket holds.
+func writeAll[T any](e *exporter, bucket string, decode func(k, v []byte) (T, error), belongs func(*T) bool,
+	rowOf func(*T) row) {
+	for one := range decoded(&e.tx, bucket, nil, nil, decode) {
+		if belongs(&one) {
+			e.write(rowOf(&one))
 		}
 	}
 }
@@ -130,17 +142,26 @@ func (e *exporter) write(r row) {
 	}
 }
 
-func (e *exporter) writeEntry(k, v []byte) error {
-	l, ok, err := e.of.readEntry(k, v)
-	if !ok || err != nil {
-		return err
+// writeEntries writes the entries, and the reactions to them.
+func (e *exporter) writeEntries() {
+	for k, v := range e.bucket(bucketLog).pairs(nil, nil) {
+		l, ok, err := e.of.readEntry(k, v)
+		switch {
+		case err != nil:
+			e.db.logUnreadable(fmt.Errorf("%s: %w", bucketLog, err))
+		case ok:
+			e.writeEntry(&l)
+		}
 	}
+}
+
+func (e *exporter) writeEntry(l *storedEntry) {
 	_, whole := e.of.Whole[l.Message.Path]
 	h, _ := e.readHead(placeKey(l.Message.Path))
 	if h.private {
 		l.Message.Private = true // so that an import learns that the place is private
 	}
-	if e.of.concerns(&l) {
+	if e.of.concerns(l) {
 		r := row{Entry: &l.Entry, Answers: l.answers}
 		if !whole {
 			others := func(id string) bool { return id != e.of.person }
@@ -153,51 +174,22 @@ func (e *exporter) writeEntry(k, v []byte) error {
 			e.write(row{Reaction: &reactionRow{l.Message.Path, l.Message.ID, person, l.reactors[person]}})
 		}
 	}
-	return nil
 }
 
-func (e *exporter) writeFact(k, v []byte) error {
-	f, err := decodeFact(k, v)
-	if err != nil {
-		return err
+func (e *exporter) exportsFact(f *core.Fact) bool {
+	if e.of.person == "" {
+		return f.Origin.Within(e.of.path)
 	}
-	theirs := e.of.concernsFact(f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
-	if e.of.person != "" && theirs || e.of.person == "" && f.Origin.Within(e.of.path) {
-		e.write(row{Memory: &f})
-	}
-	return nil
+	return e.of.concernsFact(*f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
 }
 
-func (e *exporter) writeState(k, v []byte) error {
-	path, err := parsePlace(k)
-	if err != nil || !e.of.covers(path) {
-		return err
-	}
-	s := stateRow{Path: path}
-	if err = json.Unmarshal(v, &s.State); err == nil {
-		e.write(row{State: &s})
-	}
-	return err
+func (e *exporter) exportsState(s *stateRow) bool { return e.of.covers(s.Path) }
+
+func (e *exporter) exportsItem(i *itemRow) bool {
+	return e.of.covers(i.Path) || e.of.person != "" && i.Key == e.of.path.String()
 }
 
-func (e *exporter) writeItem(k, v []byte) error {
-	plugin, rest, _ := bytes.Cut(k, []byte{terminator})
-	item, err := itemAt(rest, v)
-	if err != nil || !e.of.covers(item.Path) && (e.of.person == "" || item.Key != e.of.path.String()) {
-		return err
-	}
-	e.write(row{Item: &itemRow{string(plugin), item.Path, item.Key, item.Value}})
-	return nil
-}
-
-func (e *exporter) writeUse(k, v []byte) error {
-	u, err := readUse(k, v)
-	if err != nil || !e.of.covers(u.Person) {
-		return err
-	}
-	e.write(row{Use: &u})
-	return nil
-}
+func (e *exporter) exportsUse(u *Use) bool { return e.of.covers(u.Person) }
 
 // writeJournals writes the journal of the turns that answered a person, or that took place in a
 // private conversation with them.

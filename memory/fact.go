@@ -167,7 +167,7 @@ func numberOfFact(f *core.Fact) uint64 {
 	return n
 }
 
-func factKey(f *core.Fact) []byte { return binary.BigEndian.AppendUint64(nil, numberOfFact(f)) }
+func factKey(f *core.Fact) []byte { return numberKey(numberOfFact(f)) }
 
 // fact reads a fact; ok is false if there is none, or if it cannot be read, which is logged.
 func (t factTx) fact(number uint64) (f core.Fact, ok bool) {
@@ -180,7 +180,7 @@ func (t factTx) fact(number uint64) (f core.Fact, ok bool) {
 
 // readFact reads a fact; if there is none, the error wraps core.ErrUnknown.
 func (t factTx) readFact(number uint64) (core.Fact, error) {
-	key := binary.BigEndian.AppendUint64(nil, number)
+	key := numberKey(number)
 	value := t.bucket(bucketFacts).Get(key)
 	if value == nil {
 		return core.Fact{}, unknownFact(factID(number))
@@ -273,7 +273,7 @@ func (db *DB) ListFacts(ctx context.Context, l core.FactPage) (facts []core.Fact
 	}
 	err = db.view(ctx, func(v *view) error {
 		below := v.resolve(l.Below)
-		for k, value := range v.backward(bucketFacts, nil, binary.BigEndian.AppendUint64(nil, before)) {
+		for k, value := range v.backward(bucketFacts, nil, numberKey(before)) {
 			f, err := decodeFact(k, value)
 			switch {
 			case err != nil:

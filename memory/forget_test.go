@@ -850,7 +850,7 @@ func TestATurnThatNamesTheForgotten(t *testing.T) {
 func TestNamedWhileForgetting(t *testing.T) {
 	db := open(t, t.TempDir())
 	epoch := epochs.With(t.Context(), db.Epoch())
-	f := newSubject(t.Context(), db, jay)
+	f := newForgetting(t.Context(), db, jay)
 	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,18 +7,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/epochs"
 )
 
-// forgottenTx is a transaction's access to the ids and people that were forgotten.
+// forgottenTx is a transaction's access to the ids and people that were forgotten. They are stored as hashes with a
+// key, the salt, so that what is delivered again is kept out.
 type forgottenTx struct{ *tx }
 
 func (t *tx) forgotten() forgottenTx { return forgottenTx{t} }
@@ -86,24 +82,6 @@ func (t forgottenTx) requestKey(person core.Path) []byte {
 	return append([]byte{'p'}, t.hash([]byte(person.String()))...)
 }
 
-// recordRequest stores when the person asked to be forgotten, by the platform's clock: their
-// last message is the request, if it is new. The request for everybody has the time of this
-// machine.
-func (s *subject) recordRequest(t *tx) {
-	if s.continued || s.person == "" && !s.path.IsZero() {
-		return
-	}
-	at := t.now.Add(-s.newest.Ahead)
-	if t.now.Sub(s.newest.SentAt()).Abs() < requestAge {
-		at = s.newest.Time
-	}
-	second := binary.AppendUvarint(nil, uint64(max(at.Unix(), 0)))
-	t.bucket(bucketGone).Put(t.forgotten().requestKey(s.path), second)
-	if s.person != "" && !t.forgotten().isOlder(s.within, at) {
-		t.bucket(bucketGone).Put(t.forgotten().requestKey(s.within), second)
-	}
-}
-
 // tooOld reports whether the author's request to be forgotten is newer than words of theirs that came with m.
 // Words without a time count as old.
 func (t forgottenTx) tooOld(m *core.Message, author string, said time.Time) bool {
@@ -164,150 +142,25 @@ func (t forgottenTx) quotesOld(m *core.Message) bool {
 	return old || q.From.ID == "" && q.ID == "" && q.Text != "" && t.mayBeTooOld(m, q.Time)
 }
 
-// epochState remembers, until the process ends, who was forgotten when.
-type epochState struct {
-	mu          sync.Mutex
-	now         uint64
-	forgottenIn map[core.Path]uint64  // people and places; the zero Path: everybody
-	inProgress  map[core.Path]int     // who is being forgotten now; counts their Forgets
-	muted       map[core.TurnID]muted // turns that answer somebody who was forgotten, by each of their ids
-	floor       atomic.Uint64         // numbers of new places begin above it
-	moved       []core.Path           // paths that moved recently; used by the writer only
-
-	process string                    // a random name of this process
-	applied uint64                    // the number of the last shared epoch that was applied
-	others  map[core.Path][]core.Path // who is being forgotten by other processes, by Forget's subject
-}
-
-// begin marks paths as being forgotten. e.mu is held.
-func (e *epochState) begin(paths []core.Path) {
-	for _, path := range paths {
-		e.forgottenIn[path] = e.now
-		e.inProgress[path]++
+// dropOld removes quotes and forwards from a received entry that are older than a request of their author to be
+// forgotten. It reports whether the rest may be stored: not if the entry itself is that old, or is a command about
+// what was removed.
+func (t forgottenTx) dropOld(e *core.Entry) bool {
+	m := &e.Message
+	old := !m.Time.IsZero() && t.tooOld(m, m.Author.ID, m.Time)
+	oldQuote := t.quotesOld(m)
+	if oldQuote {
+		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
-}
-
-// end begins the epoch after they were forgotten: readers that started before then are stale. e.mu is held.
-func (e *epochState) end(paths []core.Path) {
-	e.now++
-	for _, path := range paths {
-		e.forgottenIn[path] = e.now
-		if e.inProgress[path]--; e.inProgress[path] == 0 {
-			delete(e.inProgress, path)
-		}
+	oldForeign := t.dropOldForeign(m)
+	if e.Command == nil || e.Target == "" {
+		return !old
 	}
+	return !old && !oldQuote && !oldForeign && !t.isGone(placeKey(m.Path), shortID(e.Target))
 }
 
-// Epoch is the number of times that somebody was forgotten; see epochs.With.
-func (db *DB) Epoch() uint64 {
-	db.epochs.mu.Lock()
-	defer db.epochs.mu.Unlock()
-	return db.epochs.now
-}
-
-// Forgotten implements core.Store.
-func (db *DB) Forgotten(ctx context.Context, paths ...core.Path) bool {
-	return db.epochOf(ctx).forgot(paths...)
-}
-
-// writeEpoch is the epoch in which the work began whose result is written now.
-type writeEpoch struct {
-	*epochState
-	epoch uint64
-	turn  core.TurnID // zero: none
-	known bool        // false: the epoch is not known
-}
-
-func (db *DB) epochOf(ctx context.Context) writeEpoch {
-	epoch, turn, dated := epochs.Of(ctx)
-	return writeEpoch{&db.epochs, epoch, turn, dated}
-}
-
-// forgot reports whether one of these people or places, or a place above one, was forgotten
-// since the work began, or is being forgotten.
-func (b writeEpoch) forgot(paths ...core.Path) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, p := range paths {
-		for ; !p.IsZero(); p = p.Parent() {
-			if b.forgotExactly(p) {
-				return true
-			}
-		}
-	}
-	return b.forgotExactly(core.Path{}) // everybody
-}
-
-// forgotExactly is forgot for just this path. b.mu is held.
-func (b writeEpoch) forgotExactly(path core.Path) bool {
-	return b.known && (b.forgottenIn[path] > b.epoch || b.inProgress[path] > 0)
-}
-
-// isNamed reports whether a value names somebody whom forgot reports: their path, a
-// path below it, or their id, as a JSON string.
-func (b writeEpoch) isNamed(value []byte) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for path := range b.forgottenIn {
-		named := namesPath(value, path) || path.IsPerson() && bytes.Contains(value, quoted(path.Elements()[2]))
-		if named && b.forgotExactly(path) {
-			return true
-		}
-	}
-	return false
-}
-
-// namesPath reports whether a value in JSON holds a path, or one below it.
-func namesPath(value []byte, path core.Path) bool {
-	begun := quoted(path.String())
-	begun = begun[:len(begun)-1]
-	return bytes.Contains(value, append(begun, '"')) || bytes.Contains(value, append(begun, '/'))
-}
-
-func quoted(text string) []byte {
-	raw, _ := json.Marshal(text) // every text is valid in JSON
-	return raw
-}
-
-// muted is a turn that answers somebody who was forgotten: its outcome is left out.
-type muted struct {
-	turn  core.TurnID // under the path where its place is now
-	epoch uint64      // in which it was muted
-}
-
-// isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id
-// that began later does not: it is another attempt. A turn whose epoch is not known counts as
-// old.
-func (b writeEpoch) isMuted(turn core.TurnID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m, ok := b.muted[turn]
-	return ok && (!b.known || b.epoch <= m.epoch)
-}
-
-// raiseFloor makes the numbers of new places begin above a number.
-func (e *epochState) raiseFloor(to uint64) {
-	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
-	}
-}
-
-// mutedUpTo lists the muted turns that a new answered mark ends.
-func (e *epochState) mutedUpTo(mark core.TurnID) (turns []core.TurnID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for turn := range e.muted {
-		if turn.Path == mark.Path && turn.Seq <= mark.Seq {
-			turns = append(turns, turn)
-		}
-	}
-	return turns
-}
-
-func (e *epochState) unmute(turns []core.TurnID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, name := range turns {
-		over := e.muted[name].turn
-		maps.DeleteFunc(e.muted, func(_ core.TurnID, m muted) bool { return m.turn == over })
-	}
+// forget drops the content of an entry, its author, and whom it answers.
+func (l *storedEntry) forget() {
+	erase(l)
+	l.Due, l.Message.Author, l.answers = false, core.Author{}, nil
 }

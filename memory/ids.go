@@ -2,11 +2,9 @@ package memory
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,7 +13,11 @@ import (
 )
 
 // The ids of a place are stored in runs, in order: by length, then by bytes. So numbers that rise are added to the
-// newest run. The key of any other run ends with its last id, so that a Seek with an id finds the run.
+// newest run. The key of any other run ends with its last id, so that a Seek with an id finds the run:
+//
+//	place, 7, "5000008" → ids up to 5000008
+//	place, 7, "5000031" → ids up to 5000031
+//	place, 0xff → the rest
 
 const (
 	// maxID is the length from which on a platform id is stored as a hash, which has just this length.
@@ -122,25 +124,27 @@ func (t *tx) putID(p place, id string, seq uint64) {
 
 func hour(t time.Time) uint64 { return uint64(max(t.Unix()/3600, 0)) }
 
-// setID stores an id of a place, or deletes it if its number is 0. It splits a full run after a new id.
+// setID stores an id of a place, or deletes it if its number is 0. A run that is full ends with the new id; the ids
+// after that become another run.
 func setID(t *tx, place []byte, id knownID) {
 	b := t.bucket(bucketIDs)
 	key, old := runOf(b, place, id.id)
-	from, missing := idRun{bytes: old}, id.seq > 0
-	run, cut := idRun{bytes: make([]byte, 0, len(old)+len(id.id)+20)}, idRun{}
-	for more := true; more; {
+	from, run, full := idRun{bytes: old}, idRun{bytes: make([]byte, 0, len(old)+len(id.id)+20)}, idRun{}
+	more := from.next()
+	for ; more && bytes.Compare(from.last.id, id.id) < 0; more = from.next() {
+		run.add(from.last)
+	}
+	if more && bytes.Equal(from.last.id, id.id) {
 		more = from.next()
-		order := bytes.Compare(from.last.id, id.id)
-		if missing && (!more || order >= 0) {
-			run.add(id)
-			missing = false
-			if len(old) >= maxRun {
-				run, cut = cut, run
-			}
+	}
+	if id.seq > 0 {
+		run.add(id)
+		if len(old) >= maxRun {
+			full, run = run, idRun{}
 		}
-		if more && order != 0 {
-			run.add(from.last)
-		}
+	}
+	for ; more; more = from.next() {
+		run.add(from.last)
 	}
 	if key[len(place)] == newestSuffix {
 		b.set(key, run.bytes)
@@ -148,7 +152,7 @@ func setID(t *tx, place []byte, id knownID) {
 		b.Delete(key) // it may end with another id now
 		putRun(b, place, run)
 	}
-	putRun(b, place, cut)
+	putRun(b, place, full)
 }
 
 // putRun stores a run that is not the newest one, unless it is empty.
@@ -170,9 +174,11 @@ func checkRun(value []byte) error {
 	return run.err
 }
 
-// upgradeIDs builds runs from the ids that older versions stored. It does not delete those: bbolt would hold
-// all of them in memory.
+// upgradeIDs builds runs from the ids that older versions stored, if there are any.
 func upgradeIDs(t *tx) {
+	if t.Bucket(bucketFormerIDs) == nil {
+		return
+	}
 	for _, path := range t.placesIn(bucketFormerIDs, core.Path{}) {
 		place := placeKey(path)
 		var all []knownID
@@ -198,13 +204,5 @@ func upgradeIDs(t *tx) {
 		if len(run.bytes) > 0 {
 			t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
 		}
-	}
-}
-
-// deleteFormerIDs deletes the ids that upgradeIDs has read, in short transactions.
-func deleteFormerIDs(ctx context.Context, db *DB) {
-	err := deleteWhere(withJobName(ctx, "former ids"), db, bucketFormerIDs, nil, nil, nil)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrClosed) {
-		db.log.Error("the ids of an older version cannot be deleted", "err", err)
 	}
 }

@@ -111,6 +111,9 @@ func seqKey(place []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
+// numberKey is the key of a fact or passage.
+func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
 func parseEntryKey(key []byte) (path core.Path, seq uint64, err error) {
 	path, rest, err := cutPath(key)
 	if err == nil && len(rest) != 8 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/memory/kv"
 )
 
 type migration struct {
@@ -138,11 +137,8 @@ func (m migration) moveUsage() {
 	from, to := subtree(m.from)
 	var uses []Use
 	for _, day := range b.prefixes([]byte(yesterday), nil) {
-		for k, value := range b.pairs(slices.Concat(day, from), slices.Concat(day, to)) {
-			if u, err := readUse(k, value); err == nil {
-				uses = append(uses, u)
-			}
-		}
+		below := decoded(m.tx, bucketUsage, slices.Concat(day, from), slices.Concat(day, to), readUse)
+		uses = slices.AppendSeq(uses, below)
 	}
 	for _, u := range uses {
 		b.Delete(usageKey(u))
@@ -182,7 +178,7 @@ const (
 
 // resolve follows the migrations of a path, or of one above it.
 func (t *tx) resolve(path core.Path) place {
-	prefetch(t, func() []kv.Range { return pathRanges(path) })
+	prefetch(t, func(r *reads) { r.path(path) })
 	if t.resolved.key != nil && t.resolved.from == path {
 		return t.resolved
 	}

@@ -154,7 +154,7 @@ func TestATurnOfTheSameEpoch(t *testing.T) {
 	if err := db.Commit(t.Context(), &core.Batch{Journal: []core.Record{opens(group, 1)}}); err != nil {
 		t.Fatal(err)
 	}
-	f := newSubject(t.Context(), db, jay)
+	f := newForgetting(t.Context(), db, jay)
 	if err := f.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -137,24 +137,17 @@ func Open(dir string, o Options) (*DB, error) {
 
 // startWork starts the background work, which runs until ctx ends.
 func startWork(ctx context.Context, db *DB, o Options) {
-	former := db.engine.formerIDs
 	db.writer.startWatch(ctx, o)
 	db.startCheck(ctx, o)
 	db.repeat(ctx, db.space.failures, db.space.step)
 	if Shared(db) == nil {
 		db.starting.Go(db.continueForgets(ctx))
-		if former {
-			db.starting.Go(func() { deleteFormerIDs(ctx, db) })
-		}
 		startSharedWork(ctx, db)
 		return
 	}
 	db.work.Go(func() {
 		err := Shared(db).Claim(ctx, sharedPart, func(ctx context.Context) error {
 			startSharedWork(ctx, db)
-			if former {
-				deleteFormerIDs(ctx, db)
-			}
 			loop.Repeat(ctx, nil, func() time.Duration { // another process may die during a Forget
 				db.continueForgets(ctx)()
 				return recheckPause
@@ -357,17 +350,16 @@ func upgrade(t *tx) error {
 	}
 	meta := t.bucket(bucketMeta)
 	version, _ := strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-	if version == schema { // it lacked buckets, or another process was faster
+	if version == schema { // its buckets were not right, or another process was faster
 		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
-		return t.err
-	}
-	if version < 4 {
-		t.upgradeTo4()
-	}
-	if version < schema {
+	} else {
+		if version < 4 {
+			t.upgradeTo4()
+		}
 		upgradeIDs(t)
+		meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
 	}
-	meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
+	t.fail(bucketFormerIDs, t.DropBucket(bucketFormerIDs))
 	return t.err
 }
 
@@ -378,12 +370,7 @@ func (t *tx) upgradeTo4() {
 		}
 	}
 	t.deleteBelow(bucketWords, nil)
-	for k, v := range t.bucket(bucketFacts).pairs(nil, nil) {
-		f, err := decodeFact(k, v)
-		if err != nil {
-			t.db.logUnreadable(err)
-			continue
-		}
+	for f := range decoded(t, bucketFacts, nil, nil, decodeFact) {
 		t.facts().putPostings(&f)
 	}
 }
@@ -406,12 +393,8 @@ func (w *writer) readMeta() (version int, err error) {
 		floor, _ := strconv.ParseUint(string(meta.Get([]byte(metaFloor))), 10, 64)
 		w.db.epochs.raiseFloor(floor)
 		version, _ = strconv.Atoi(string(meta.Get([]byte(metaSchema))))
-		w.db.engine.upToDate = version == schema && v.Bucket(bucketPassageWords) != nil
-		former := v.Bucket(bucketFormerIDs)
-		if former != nil {
-			first, _ := former.Cursor(nil, nil).Seek([]byte{})
-			w.db.engine.formerIDs = first != nil
-		}
+		w.db.engine.upToDate = version == schema && v.Bucket(bucketPassageWords) != nil &&
+			v.Bucket(bucketFormerIDs) == nil
 		if version < 1 {
 			return fmt.Errorf("%w: %w: schema %q", core.ErrDamaged, errNotSynthbot, meta.Get([]byte(metaSchema)))
 		}

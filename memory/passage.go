@@ -194,7 +194,7 @@ func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 		} else {
 			next, _ := stored.NextSequence() // it fails in views only
 			number := firstPassage + next
-			stored.Put(binary.BigEndian.AppendUint64(nil, number), n.value)
+			stored.Put(numberKey(number), n.value)
 			for term, info := range n.postings {
 				added.add(place, number, term, info)
 			}
@@ -266,7 +266,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 					dropped.add(place, first.From, termWord+word, 0)
 				}
 			}
-			t.bucket(bucketPassages).Delete(binary.BigEndian.AppendUint64(nil, first.From))
+			t.bucket(bucketPassages).Delete(numberKey(first.From))
 			t.facts().dropVector(origin, first.From)
 			room--
 			if first.From++; first.From == first.To {
@@ -290,7 +290,7 @@ func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, er
 
 // passage reads a passage; ok is false if there is none.
 func (t passageTx) passage(number uint64) (p storedPassage, ok bool) {
-	key := binary.BigEndian.AppendUint64(nil, number)
+	key := numberKey(number)
 	value := t.bucket(bucketPassages).Get(key)
 	if value == nil {
 		return p, false

@@ -204,7 +204,11 @@ func walk(t *testing.T, engine kv.Engine, r *rand.Rand) string {
 				}
 			}
 		}
-		if err := errors.Join(t.MakeBucket("a"), t.MakeBucket("b")); err != nil {
+		var dropped error
+		if r.IntN(4) == 0 {
+			dropped = t.DropBucket("b")
+		}
+		if err := errors.Join(dropped, t.MakeBucket("a"), t.MakeBucket("b")); err != nil {
 			return err
 		}
 		fmt.Fprint(&saw, t.Buckets(), t.Bucket("c") == nil)

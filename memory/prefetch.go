@@ -10,107 +10,112 @@ import (
 // Transactions tell an engine across a network what they will read, so that it fetches all of
 // it in one round trip. What is missing here is read when it is needed, which takes longer.
 
-// prefetch announces the ranges that what returns, if the engine can prefetch.
-func prefetch(t *tx, what func() []kv.Range) {
-	if r, ok := t.Tx.(kv.Prefetcher); ok {
-		r.Prefetch(what()...)
+// prefetch announces what list adds to the reads, if the engine can prefetch.
+func prefetch(t *tx, list func(*reads)) {
+	if p, ok := t.Tx.(kv.Prefetcher); ok {
+		var r reads
+		list(&r)
+		p.Prefetch(r...)
 	}
 }
-
-func pair(bucket string, key []byte) kv.Range { return kv.Range{Bucket: bucket, From: key} }
 
 const maxPrefetch = 64
 
-// pathRanges returns what resolve reads for a path, and the head.
-func pathRanges(path core.Path) []kv.Range {
-	all := []kv.Range{pair(bucketPlaces, placeKey(path))}
+// reads lists what a transaction will read.
+type reads []kv.Range
+
+// pair adds the pair of a key.
+func (r *reads) pair(bucket string, key []byte) { *r = append(*r, kv.Range{Bucket: bucket, From: key}) }
+
+// first adds the first pairs whose keys begin with a prefix, at most limit; 0: all.
+func (r *reads) first(bucket string, prefix []byte, limit int) {
+	*r = append(*r, kv.Range{Bucket: bucket, From: prefix, To: prefixEnd(prefix), Limit: limit})
+}
+
+// last is first for the last pairs.
+func (r *reads) last(bucket string, prefix []byte, limit int) {
+	r.first(bucket, prefix, limit)
+	(*r)[len(*r)-1].Backward = true
+}
+
+// path adds what resolve reads for a path, and the head.
+func (r *reads) path(path core.Path) {
+	r.pair(bucketPlaces, placeKey(path))
 	for above := path; !above.IsZero(); above = above.Parent() {
-		all = append(all, pair(bucketAliases, placeKey(above)))
+		r.pair(bucketAliases, placeKey(above))
 	}
-	return all
 }
 
-func dueRange(place []byte) kv.Range {
-	return kv.Range{Bucket: bucketDue, From: seqKey(place, 0), To: prefixEnd(place), Limit: maxPrefetch}
+// run adds the run that an id of a place belongs to.
+func (r *reads) run(place []byte, id string) {
+	from := slices.Concat(place, shortID(id))
+	*r = append(*r, kv.Range{Bucket: bucketIDs, From: from, To: prefixEnd(place), Limit: 1})
 }
 
-// runRange returns the range of the run that an id of a place belongs to.
-func runRange(place []byte, id string) kv.Range {
-	return kv.Range{Bucket: bucketIDs, From: slices.Concat(place, shortID(id)), To: prefixEnd(place), Limit: 1}
-}
-
-// nextTurnRanges returns what is read to start the next turn in a place.
-func (v *view) nextTurnRanges(path core.Path) []kv.Range {
+// nextTurn adds what is read to start the next turn in a place.
+func (r *reads) nextTurn(v *view, path core.Path) {
 	place := placeKey(path)
-	if _, ok := v.db.engine.newlyDue.LoadAndDelete(path); !ok { // usually nothing is due after a turn
-		return []kv.Range{dueRange(place)}
+	r.first(bucketDue, place, maxPrefetch)
+	if _, ok := v.db.engine.newlyDue.LoadAndDelete(path); ok { // usually nothing is due after a turn
+		r.last(bucketLog, place, maxPrefetch)
+		r.first(bucketJournal, place, 0)
+		r.pair(bucketStates, place)
 	}
-	log := kv.Range{Bucket: bucketLog, From: place, To: prefixEnd(place), Backward: true, Limit: maxPrefetch}
-	journal := kv.Range{Bucket: bucketJournal, From: place, To: prefixEnd(place)}
-	return []kv.Range{dueRange(place), log, journal, pair(bucketStates, place)}
 }
 
-// ranges returns what run reads.
-func (w *batch) ranges(t *tx) (all []kv.Range) {
+// reads adds what run reads.
+func (w *batch) reads(t *tx, r *reads) {
 	for i := range w.from.Append {
-		m := &w.from.Append[i].Message
-		place := placeKey(m.Path)
-		all = append(all, pathRanges(m.Path)...)
-		if w.from.Append[i].Due {
+		e := &w.from.Append[i]
+		m, place := &e.Message, placeKey(e.Message.Path)
+		r.path(m.Path)
+		if e.Due {
 			t.db.engine.newlyDue.Store(m.Path, true)
 		}
-		if w.from.Append[i].Due && w.from.Begin {
-			first := dueRange(place)
-			first.Limit = 1
-			all = append(all, first)
+		if e.Due && w.from.Begin {
+			r.first(bucketDue, place, 1)
 		}
 		if m.ID != "" {
-			all = append(all, runRange(place, m.ID), pair(bucketGone, t.forgotten().hashID(place, shortID(m.ID))))
+			r.run(place, m.ID)
+			r.pair(bucketGone, t.forgotten().hashID(place, shortID(m.ID)))
 		}
 		if person, err := m.Path.Person(m.Author.ID); err == nil {
-			all = append(all, pair(bucketGone, t.forgotten().requestKey(person)))
+			r.pair(bucketGone, t.forgotten().requestKey(person))
 		}
-		all = append(all, pair(bucketGone, t.forgotten().requestKey(core.Path{})))
+		r.pair(bucketGone, t.forgotten().requestKey(core.Path{}))
 	}
 	for i := range w.from.Change {
 		e := &w.from.Change[i]
-		all = append(all, pathRanges(e.Message.Path)...)
-		all = append(all, runRange(placeKey(e.Message.Path), e.Target))
+		r.path(e.Message.Path)
+		r.run(placeKey(e.Message.Path), e.Target)
 	}
 	for _, turn := range slices.Concat(w.from.Answered, w.from.Settled) {
-		place := placeKey(turn.Path)
-		all = append(all, pathRanges(turn.Path)...)
-		all = append(all, dueRange(place), pair(bucketLog, seqKey(place, turn.Seq)))
+		r.path(turn.Path)
+		r.first(bucketDue, placeKey(turn.Path), maxPrefetch)
+		r.pair(bucketLog, turnKey(turn))
 	}
-	for _, r := range w.records {
-		all = append(all, pathRanges(r.key.Turn.Path)...)
+	for _, one := range w.records {
+		r.path(one.key.Turn.Path)
 	}
 	for path := range w.states {
-		all = append(all, pathRanges(path)...)
+		r.path(path)
 	}
 	for _, turn := range w.from.Closed {
-		from := turnKey(turn)
-		all = append(all, kv.Range{Bucket: bucketJournal, From: from, To: prefixEnd(from)})
+		r.first(bucketJournal, turnKey(turn), 0)
 	}
-	return all
 }
 
-// ranges returns what a search of facts of these origins reads.
-func (s *search) ranges(origins []core.Path) []kv.Range {
+// reads adds what a search of facts of these origins reads.
+func (s *search) reads(origins []core.Path, r *reads) {
 	s.queryWords()
-	all := []kv.Range{{Bucket: bucketFacts}}
-	add := func(origin core.Path, term string, limit int) {
-		from := postingKey(origin, term, nil)
-		all = append(all, kv.Range{Bucket: bucketWords, From: from, To: prefixEnd(from), Backward: true, Limit: limit})
-	}
+	r.pair(bucketFacts, nil) // the counter
 	for _, origin := range origins {
-		add(origin, termAll, s.maxPostings)
+		r.last(bucketWords, postingKey(origin, termAll, nil), s.maxPostings)
 		for _, term := range s.required {
-			add(origin, term, 0)
+			r.last(bucketWords, postingKey(origin, term, nil), 0)
 		}
 		for _, word := range s.words {
-			add(origin, termWord+word, s.maxPostings)
+			r.last(bucketWords, postingKey(origin, termWord+word, nil), s.maxPostings)
 		}
 	}
-	return all
 }

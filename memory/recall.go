@@ -14,7 +14,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
-	"synthbot/memory/kv"
 )
 
 // Kinds of term; the first byte of each.
@@ -134,7 +133,7 @@ func (v factIndex) newestWith(origin core.Path, term string, max int, use func(p
 }
 
 func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, bool) {
-	rank := v.bucket(bucketWords).Get(postingKey(origin, term, binary.BigEndian.AppendUint64(nil, id)))
+	rank := v.bucket(bucketWords).Get(postingKey(origin, term, numberKey(id)))
 	return posting{id: id, rank: rank}, rank != nil
 }
 
@@ -149,11 +148,10 @@ func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Fact, 
 
 func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 	hits := v.hits(q, meant)
-	prefetch(&v.tx, func() (all []kv.Range) {
+	prefetch(&v.tx, func(r *reads) {
 		for _, h := range hits[:min(len(hits), q.N)] {
-			all = append(all, pair(bucketFacts, binary.BigEndian.AppendUint64(nil, h.id)))
+			r.pair(bucketFacts, numberKey(h.id))
 		}
-		return all
 	})
 	for _, h := range hits {
 		if len(found) == q.N {
@@ -176,7 +174,7 @@ func (v *view) hits(q core.FactQuery, meant *vector) []hit {
 		s.required = append(s.required, aboutTerm(p))
 	}
 	origins := v.origins(q.See)
-	prefetch(&v.tx, func() []kv.Range { return s.ranges(origins) })
+	prefetch(&v.tx, func(r *reads) { s.reads(origins, r) })
 	s.total = v.bucket(bucketFacts).Sequence()
 	return s.run(origins)
 }
@@ -347,11 +345,10 @@ func (s *search) refine(best []int, counts []int) {
 // origins returns the visible places, and all above them.
 func (v *view) origins(places []core.Path) []core.Path {
 	all := make([]core.Path, 0, 4)
-	prefetch(&v.tx, func() (ranges []kv.Range) {
+	prefetch(&v.tx, func(r *reads) {
 		for _, see := range places {
-			ranges = append(ranges, pathRanges(see)...)
+			r.path(see)
 		}
-		return ranges
 	})
 	for _, see := range places {
 		for see = v.resolve(see).path; ; see = see.Parent() {

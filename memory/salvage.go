@@ -34,7 +34,6 @@ func Salvage(dir, damaged string) (report Salvaged, err error) {
 		if err != nil {
 			return err
 		}
-		db.starting.Wait() // until the ids of older versions are deleted
 		s := &salvager{db: db, report: Salvaged{Pairs: make(map[string]int)}}
 		err = s.save(damaged)
 		report = s.report
@@ -47,7 +46,13 @@ func (s *salvager) save(damaged string) (err error) {
 	derived := []string{ // from the others, and from documents
 		bucketDue, bucketWords, bucketVectors, bucketSketches, bucketDocuments, bucketPassages, bucketPassageWords,
 	}
-	saved := slices.DeleteFunc(buckets(), func(bucket string) bool { return slices.Contains(derived, bucket) })
+	saved := slices.DeleteFunc(append(buckets(), bucketFormerIDs), func(bucket string) bool {
+		return slices.Contains(derived, bucket)
+	})
+	err = s.db.update(context.Background(), func(t *tx) { t.fail(bucketFormerIDs, t.MakeBucket(bucketFormerIDs)) })
+	if err != nil {
+		return err
+	}
 	s.report.Faults, err = bolt.Salvage(damaged, saved, s.add)
 	s.flush()
 	delete(s.report.Pairs, bucketMeta)
@@ -61,6 +66,7 @@ func (s *salvager) save(damaged string) (err error) {
 		if len(t.placesIn(bucketIDs, core.Path{})) == 0 { // else the file was upgraded
 			upgradeIDs(t)
 		}
+		t.fail(bucketFormerIDs, t.DropBucket(bucketFormerIDs))
 		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
 		r.rebuildEntries()
 		r.rebuildPostings()
@@ -141,13 +147,12 @@ func pairChecks() map[string]func(key, value []byte) error {
 			return err
 		},
 		bucketPlugins: func(key, value []byte) error {
-			_, rest, _ := bytes.Cut(key, []byte{terminator})
-			_, err := itemAt(rest, value)
+			_, err := decodeItem(key, value)
 			return err
 		},
 		bucketStates: func(key, value []byte) error {
-			_, err := parsePlace(key)
-			return errors.Join(err, json.Unmarshal(value, new(core.State)))
+			_, err := decodeState(key, value)
+			return err
 		},
 		bucketAliases: func(key, value []byte) error {
 			_, err := parsePlace(key)
@@ -207,11 +212,9 @@ func (r *rebuilder) rebuildEntries() {
 // rebuildPostings rebuilds the postings, and the sequence of fact numbers.
 func (r *rebuilder) rebuildPostings() {
 	b, last := r.bucket(bucketFacts), uint64(0)
-	for k, v := range b.pairs(nil, nil) {
-		if f, err := decodeFact(k, v); err == nil {
-			r.facts().putPostings(&f)
-			last = binary.BigEndian.Uint64(k)
-		}
+	for f := range decoded(r.tx, bucketFacts, nil, nil, decodeFact) {
+		r.facts().putPostings(&f)
+		last = numberOfFact(&f)
 	}
 	r.fail(bucketFacts, b.SetSequence(last))
 }

@@ -128,7 +128,7 @@ func TestMutedByAnotherProcess(t *testing.T) {
 }
 
 // TestContinuedByAnotherProcess: if a process ends while it forgets a user, another running process
-// continues.
+// continues, and older quotes of the user are not stored from then on.
 func TestContinuedByAnotherProcess(t *testing.T) {
 	t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
 	dir := t.TempDir()
@@ -156,6 +156,14 @@ func TestContinuedByAnotherProcess(t *testing.T) {
 	}
 	for slices.Contains(texts(t, here, group), "1000 asks") {
 		time.Sleep(20 * time.Millisecond)
+	}
+	err = here.read(t.Context(), func(v *view) {
+		if !v.forgotten().isOlder(person, time.Unix(1, 0)) {
+			t.Error("the request to be forgotten is not stored")
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

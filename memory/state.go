@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,17 +138,8 @@ func (u *Use) fields(c *codec) {
 // engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
 	err = db.read(ctx, func(v *view) {
-		for k, value := range v.bucket(bucketUsage).pairs([]byte(first), nil) {
-			u, err := readUse(k, value)
-			if u.Day > last {
-				break
-			}
-			if err == nil {
-				uses = append(uses, u)
-			} else {
-				v.db.logUnreadable(err)
-			}
-		}
+		to := append([]byte(last), terminator+1)
+		uses = slices.Collect(decoded(&v.tx, bucketUsage, []byte(first), to, readUse))
 	})
 	return uses, err
 }

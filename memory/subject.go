@@ -22,20 +22,11 @@ type subject struct {
 	plan
 	spokeIn map[core.Path]bool // places where the person spoke
 	newest  core.Message       // the person's last message
-
-	// Forget alone uses these.
-	inProgress []core.Path           // the paths that are marked in epochs
-	ids        map[core.Path][]place // the paths under which ids are stored, by the place that they lead to
-	muted      []sharedMute          // the turns that are muted
-	announced  bool                  // other processes know that it has begun, but not that it is over
-	turns      map[core.TurnID]bool  // turns whose journals are deleted; true: they answered the person
-	continued  bool                  // a process that has ended began it
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 	s := &subject{db: db, ctx: ctx, path: path, within: path,
-		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool),
-		turns: make(map[core.TurnID]bool)}
+		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
 		Sources: make(map[core.Path]bool),

@@ -134,7 +134,7 @@ func TestBeginningWhileForgetting(t *testing.T) {
 		_, err := db.Items("bio").Put(ctx, core.Item{Path: path, Key: "new", Version: core.AnyVersion, Value: json.RawMessage(`"x"`)})
 		return err
 	}
-	f := newSubject(t.Context(), db, jay)
+	f := newForgetting(t.Context(), db, jay)
 	if err := errors.Join(f.find(), f.begin()); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const (
 	bucketDocuments    = "documents"
 	bucketPassages     = "passages"
 	bucketPassageWords = "passage words"
-	// Older versions stored each id in its own pair. The bucket is emptied after an upgrade.
+	// Older versions stored each id in its own pair. An upgrade drops the bucket.
 	bucketFormerIDs = "ids"
 )
 
@@ -40,7 +40,7 @@ func buckets() []string {
 	return []string{
 		bucketMeta, bucketPlaces, bucketLog, bucketIDs, bucketDue, bucketJournal, bucketAliases, bucketGone,
 		bucketStates, bucketPlugins, bucketUsage, bucketFacts, bucketWords, bucketVectors, bucketSketches,
-		bucketDocuments, bucketPassages, bucketPassageWords, bucketFormerIDs,
+		bucketDocuments, bucketPassages, bucketPassageWords,
 	}
 }
 
@@ -122,6 +122,20 @@ func (b bucket) prefixes(from, to []byte) (all [][]byte) {
 		k, _ = c.Seek(prefixEnd(k[:end]))
 	}
 	return all
+}
+
+// decoded iterates over what a range of a bucket holds. It logs and leaves out the pairs that decode cannot read.
+func decoded[T any](t *tx, bucket string, from, to []byte, decode func(k, v []byte) (T, error)) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for k, v := range t.bucket(bucket).pairs(from, to) {
+			one, err := decode(k, v)
+			if err != nil {
+				t.db.logUnreadable(fmt.Errorf("%s: %w", bucket, err))
+			} else if !yield(one) {
+				return
+			}
+		}
+	}
 }
 
 // fail makes the transaction fail, unless err is nil.

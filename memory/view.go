@@ -93,7 +93,7 @@ func (v *view) Waiting() ([]core.Path, error) {
 }
 
 func (v *view) Due(path core.Path, max int) ([]core.Entry, error) {
-	prefetch(&v.tx, func() []kv.Range { return v.nextTurnRanges(path) }) // of no use if the place has moved
+	prefetch(&v.tx, func(r *reads) { r.nextTurn(v, path) }) // of no use if the place has moved
 	return readPlace(v, path, func(p place) (entries []core.Entry) {
 		for seq := range v.numbers(bucketDue, p.key, 0) {
 			if len(entries) == max {

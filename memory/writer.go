@@ -95,8 +95,8 @@ type job struct {
 	// run writes. It may be called again, in another transaction, if another job in the first
 	// one fails.
 	run func(*tx) error
-	// prefetch, if set, returns what run will read.
-	prefetch func(*tx) []kv.Range
+	// prefetch, if set, lists what run will read.
+	prefetch func(*tx, *reads)
 	// publish, if set, is called when what run wrote is durable.
 	publish   func()
 	name      string // "": see withJobName
@@ -136,7 +136,7 @@ func (g *groupCommit) write(b kv.Tx) error {
 		for ; announced < len(g.jobs); announced++ {
 			j := g.jobs[announced]
 			if j.prefetch != nil {
-				prefetch(&t, func() []kv.Range { return j.prefetch(&t) })
+				prefetch(&t, func(r *reads) { j.prefetch(&t, r) })
 			}
 		}
 		g.failed = g.jobs[i]

@@ -24,8 +24,8 @@ const (
 )
 
 // question returns the plain text that a user is asked to confirm. It shows all that will be
-// done: the action and each value of its payload, one to a line. A value with invisible
-// characters is quoted, with escapes. why is the bot's reason for asking; the model's comes
+// done: the action and each value of its payload, one to a line, and the fallbacks. A value with
+// invisible characters is quoted, with escapes. why is the bot's reason for asking; the model's comes
 // last. whole is false if the text does not show everything, such as thoughts in the payload.
 func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text string, whole bool) {
 	var b strings.Builder
@@ -33,6 +33,11 @@ func (s *Snapshot) question(d *Definition, step *core.Step, why string) (text st
 		b.WriteString(why + "\n")
 	}
 	whole = s.describe(&b, d, step)
+	for next := step.Fallback; next != nil; next = next.Fallback {
+		b.WriteString("\nIf that fails: ")
+		other, ok := s.Resolve(next.Type)
+		whole = ok && s.describe(&b, other, next) && whole
+	}
 	words := strings.Join(strings.Fields(step.ConfirmText), " ")
 	if words != "" {
 		b.WriteString("\nReason given: " + shown(txt.Clip(words, maxReason)))

@@ -68,6 +68,12 @@ func TestQuestionsTellTheTruth(t *testing.T) {
 			t.Errorf("a reason of %d letters: unexpected question %q", n, got)
 		}
 	}
+	second := step("pay", `{"amount":3}`)
+	first := step("pay", `{"amount":2}`, func(s *core.Step) { s.Fallback = &second })
+	wantFallbacks := "Pay a bill\nAmount: 1\nIf that fails: Pay a bill\nAmount: 2\nIf that fails: Pay a bill\nAmount: 3\nReason given: now"
+	if got := asked(t, false, `{"amount":1}`, func(s *core.Step) { s.Fallback, s.ConfirmText = &first, "now" }); got != wantFallbacks {
+		t.Errorf("with fallbacks: got %q, want %q", got, wantFallbacks)
+	}
 	reason := func(s *core.Step) { s.ConfirmText = "Do you want\na cookie?\u202e " + long }
 	if got := asked(t, false, `{"amount":500}`, reason); !strings.HasPrefix(got, "Pay a bill\nAmount: 500\nReason given: \"Do you want a cookie?\\u202e xxx") || len(got) > MaxQuestion {
 		t.Errorf("unexpected question %q", got)

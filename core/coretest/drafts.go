@@ -19,6 +19,8 @@ type DraftWorld interface {
 	Draft(text string)
 	// Answer sends the answer of a turn. Further attempts have the same parts.
 	Answer(ctx context.Context, t testing.TB, parts *Parts, text string) error
+	// End ends the turn, or a chat command that ran at the same time.
+	End(command bool)
 	// Texts returns the bot's messages, oldest first.
 	Texts() []string
 	// Fail makes the next request of a kind fail; an empty fault cancels that.
@@ -57,6 +59,7 @@ func TestDrafts(t *testing.T, bubble func(*testing.T, func(*testing.T, DraftWorl
 		"quick answer":                 testDraftQuick,
 		"long answer":                  testDraftLong,
 		"taken back":                   testDraftWithdrawn,
+		"turn without an answer":       testDraftUnanswered,
 		"first request limited":        testDraftLimited,
 		"death in mid-draft":           testDraftDeath,
 	} {
@@ -145,6 +148,21 @@ func testDraftWithdrawn(t *testing.T, w DraftWorld) {
 	time.Sleep(30 * time.Second)
 	wantTexts(t, w, "half a text")
 	w.Draft("")
+	time.Sleep(30 * time.Second)
+	wantTexts(t, w)
+	answer(t, w, "whole")
+	wantTexts(t, w, "whole")
+}
+
+// testDraftUnanswered: the draft of a turn that ends without sending anything is deleted.
+func testDraftUnanswered(t *testing.T, w DraftWorld) {
+	w.Start(t)
+	w.Draft("half a text")
+	time.Sleep(30 * time.Second)
+	w.End(true)
+	time.Sleep(30 * time.Second)
+	wantTexts(t, w, "half a text")
+	w.End(false)
 	time.Sleep(30 * time.Second)
 	wantTexts(t, w)
 	answer(t, w, "whole")

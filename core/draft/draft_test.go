@@ -317,6 +317,12 @@ func (w *world) newDrafts(start func(func(context.Context)) bool) *draft.Drafts 
 	return draft.New(o)
 }
 
+func (w *world) End(command bool) {
+	if !command {
+		w.drafts.Withdraw(here)
+	}
+}
+
 func (w *world) Draft(text string) {
 	if text == "" {
 		w.drafts.Withdraw(here)

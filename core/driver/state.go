@@ -1,6 +1,6 @@
-// Package driver holds what drivers of chat platforms share: stored state, background tasks, send queues,
-// health, pauses, and the guard against sending after another process has taken over. It knows nothing of
-// messages.
+// Package driver holds what drivers of chat platforms share: stored state, background tasks, send queues, storing of
+// received events, health, pauses, and the guard against sending after another process has taken over. It does not
+// know what messages say.
 package driver
 
 import (

@@ -13,6 +13,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/sorting"
+	"synthbot/core/txt"
 )
 
 // Marks distinguish people in a prompt whose names look alike. A mark is a person's tag, or
@@ -134,15 +135,12 @@ func folded(name string) string {
 			return look
 		case r > ' ' && r < unicode.MaxASCII:
 			return r
-		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(blanks, r):
+		case unicode.In(r, unicode.Cf, unicode.Cc, unicode.M, unicode.Z) || strings.ContainsRune(txt.Blanks, r):
 			return -1
 		}
 		return r
 	}, norm.NFKC.String(name))
 }
-
-// blanks are invisible letters.
-const blanks = "\u115f\u1160\u3164\uffa0\u2800"
 
 // lookalikes are letters that look like another one.
 var lookalikes = func() map[rune]rune {

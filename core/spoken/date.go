@@ -67,15 +67,16 @@ func (p *parser) year() (y int) {
 	return y
 }
 
-// readTime reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10".
+// readTime reads "at 9", "18:30", "half past 9", "9 e mezza", "um halb 10". A mere number is a time only if something
+// around it says so.
 func (p *parser) readTime() bool {
-	if p.said.time >= 0 {
+	if p.said.time != nil {
 		return false
 	}
 	led := p.skip(at)
 	p.skip(the)
 	n, isNumber := p.value(number)
-	zero := p.is(zeroed) || isNumber && n == 0
+	isEarly := p.is(zeroed) || isNumber && n == 0
 	minutes, sure, ok := p.clock()
 	if !ok {
 		return false
@@ -86,26 +87,28 @@ func (p *parser) readTime() bool {
 		(sure || led || p.led) && p.try(func() bool { return p.minutesLast(&more) })) {
 		minutes, sure = minutes+more, true
 	}
-	ambiguous := !zero && minutes > 0 && minutes < 12*60
-	switch {
-	case minutes < 12*60 && p.accept(pm):
-		minutes, sure, ambiguous = minutes+12*60, true, false
-	case minutes/60 == 12 && p.accept(am):
-		minutes, sure = minutes-12*60, true
-	case p.accept(am, pm):
-		sure, ambiguous = true, false
-	}
-	end := p.at
-	if p.skip(the); !led && !sure && !p.is(part) && !(p.led && p.endsHour()) {
+	isPM := p.is(pm)
+	marked := p.accept(am, pm)
+	if !led && !sure && !marked && !p.endsHour() {
 		return false
 	}
-	p.at = end
-	p.said.time, p.said.ambiguous = minutes, ambiguous
+	p.said.time = &timeOfDay{minutes, !marked && !isEarly && minutes > 0 && minutes < 12*60}
+	switch {
+	case marked && isPM && minutes < 12*60:
+		p.said.time.minutes += 12 * 60
+	case marked && !isPM && minutes/60 == 12:
+		p.said.time.minutes -= 12 * 60
+	}
 	return true
 }
 
-// endsHour reports whether nothing follows that the hour could count: "until 5", but not "until 5 people come".
-func (p *parser) endsHour() bool { return p.at == len(p.tokens) || len(p.tokens[p.at].senses) > 0 }
+// endsHour reports whether the words after a number show that it was an hour: a part of the day, or in a text that
+// leads to a time, nothing that it could count: "until 5", but not "until 5 people come".
+func (p *parser) endsHour() bool {
+	after := *p
+	after.skip(the)
+	return after.is(part) || p.led && (p.at == len(p.tokens) || len(p.tokens[p.at].senses) > 0)
+}
 
 // minutesLast reads the minutes after an hour ("9 Uhr 30", "alle 21 e 30") if nothing else
 // follows. After "and", a number up to 24 may be an hour: "at 9 and 10" are two times.

@@ -1,19 +1,25 @@
 package spoken
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 )
 
-// said holds the parts of a time that a phrase named.
+// said holds the parts of a time that a phrase named. They are nil if they were not said.
 type said struct {
-	span      *span
-	rule      *rule
-	day       *dayWord
-	time      int  // minutes of the day; -1: not said
-	ambiguous bool // the time is ambiguous, as on a 12-hour clock
-	part      int  // the hour that the part of the day means; -1: not said
+	span *span
+	rule *rule
+	day  *dayWord
+	time *timeOfDay
+	part *int // the hour that the part of the day means
+}
+
+// timeOfDay is a time as it was named.
+type timeOfDay struct {
+	minutes   int
+	ambiguous bool // it may be on a 12-hour clock
 }
 
 // span is a time span from now.
@@ -46,10 +52,17 @@ type dayWord struct {
 	named *int // the weekday that was named with a date
 }
 
-func newSaid() said { return said{time: -1, part: -1} }
+func (s said) isEmpty() bool { return s == said{} }
 
-func (s *said) empty() bool {
-	return s.span == nil && s.rule == nil && s.day == nil && s.time < 0 && s.part < 0
+// isClocked reports whether a time of day or a part of the day was said.
+func (s said) isClocked() bool { return s.time != nil || s.part != nil }
+
+// or returns what s says, and what only t says.
+func (s said) or(t said) said {
+	return said{
+		span: cmp.Or(s.span, t.span), rule: cmp.Or(s.rule, t.rule), day: cmp.Or(s.day, t.day),
+		time: cmp.Or(s.time, t.time), part: cmp.Or(s.part, t.part),
+	}
 }
 
 // parser reads the tokens of one language. Methods like readDay read a part of a time. If they return
@@ -107,6 +120,16 @@ func (p *parser) accept(kinds ...kind) bool {
 	return i >= 0
 }
 
+// acceptValue reads a token of a kind with a value. It reports whether there was one.
+func (p *parser) acceptValue(k kind, value float64) bool {
+	v, ok := p.value(k)
+	ok = ok && v == value
+	if ok {
+		p.at++
+	}
+	return ok
+}
+
 func (p *parser) skip(kinds ...kind) (any bool) {
 	for p.accept(kinds...) {
 		any = true
@@ -127,7 +150,7 @@ func (p *parser) try(read func() bool) bool {
 // parse reads as many parts of a time as it can.
 func (p *parser) parse() {
 	end := p.at
-	for p.component() || !p.said.empty() && p.skip(the, and, on, glue) && p.component() {
+	for p.component() || !p.said.isEmpty() && p.skip(the, and, on, glue) && p.component() {
 		end = p.at
 	}
 	p.at = end
@@ -145,8 +168,7 @@ func (p *parser) readRule() bool {
 		return false
 	}
 	if p.said.rule != nil { // mondays, every week
-		u, _ := p.take(unit)
-		return p.said.rule.weekdays != nil && u == aWeek
+		return p.said.rule.weekdays != nil && p.acceptValue(unit, aWeek)
 	}
 	p.skip(the)
 	if p.accept(workday) {
@@ -172,8 +194,7 @@ func (p *parser) readRule() bool {
 		p.said.day = &dayWord{kind: nth, value: d}
 		p.try(func() bool { // of the month
 			p.skip(the)
-			u, _ := p.take(unit)
-			return u == aMonth
+			return p.acceptValue(unit, aMonth)
 		})
 	case p.is(part):
 		r.unit = aDay // every morning
@@ -226,17 +247,9 @@ func (p *parser) readFromNow() bool {
 // readLength reads "for 2 hours", "2 hours", "2 Stunden lang". marked reports whether a word like "for" was said.
 func (p *parser) readLength() (s span, marked, ok bool) {
 	const before, behind = 0, 1
-	marked = p.marksLength(before)
+	marked = p.acceptValue(lasting, before)
 	ok = p.amounts(&s)
-	return s, p.marksLength(behind) || marked, ok
-}
-
-// marksLength reads a word like "for", of those that come before or after a length of time.
-func (p *parser) marksLength(where float64) bool {
-	return p.try(func() bool {
-		v, ok := p.take(lasting)
-		return ok && v == where
-	})
+	return s, p.acceptValue(lasting, behind) || marked, ok
 }
 
 // amounts reads "2 hours and 30 minutes".
@@ -367,9 +380,10 @@ func (p *parser) furtherWeekdays() (days []int) {
 func (p *parser) readPart() bool {
 	p.skip(the, on, next)
 	v, ok := p.take(part)
-	if !ok || p.said.part >= 0 {
+	if !ok || p.said.part != nil {
 		return false
 	}
-	p.said.part = int(v)
+	hour := int(v)
+	p.said.part = &hour
 	return true
 }

@@ -14,7 +14,6 @@
 package spoken
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,7 +47,7 @@ type When struct {
 	At     time.Time
 	Repeat string // an RRULE; "" for once
 	Wall   bool   // a time of day, rather than a time span from now
-	Dated  bool   // the text names a day; set only by Find
+	Dated  bool   // the text names a day
 }
 
 // Clock returns the moment at which wall clocks in a zone show a time.
@@ -104,16 +103,15 @@ func (r *Reader) Read(text string, now time.Time) (When, error) {
 	words := split(text)
 	worst := ErrUnclear
 	for _, l := range r.lexicons() {
-		p := parser{tokens: l.tokens(words), bare: true, said: newSaid()}
+		p := parser{tokens: l.tokens(words), bare: true}
 		p.skip(glue, the)
 		p.parse()
 		p.skip(glue)
-		if p.said.empty() || p.at < len(p.tokens) {
+		if p.said.isEmpty() || p.at < len(p.tokens) {
 			continue
 		}
 		w, err := r.resolve(p.said, now)
 		if err == nil {
-			w.Wall = p.said.isWall()
 			return w, nil
 		}
 		if isTelling(err) {
@@ -166,8 +164,6 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
 			continue
 		}
-		got.Dated = f.said.day != nil || f.said.rule != nil
-		got.Wall = f.said.isWall()
 		best, w, rest, err = f.words(), got, f.rest(text), wrong
 	}
 	if err != nil {
@@ -237,7 +233,7 @@ func (r *Reader) lasts(p *parser, now time.Time) (length time.Duration, marked b
 		}
 		return s.length(), marked, nil
 	}
-	p.said, p.led = newSaid(), true
+	p.said, p.led = said{}, true
 	p.skip(at)
 	p.parse()
 	w, err := r.resolve(p.said, now)
@@ -258,13 +254,13 @@ func (r *Reader) Begins(text string) bool {
 	words := split(text)
 	return slices.ContainsFunc(r.lexicons(), func(l *lexicon) bool {
 		tokens := l.tokens(words[:min(len(words), maxEdge)])
-		p := parser{tokens: tokens, said: newSaid()}
+		p := parser{tokens: tokens}
 		p.parse() // "at 8"
-		if p.said.empty() {
+		if p.said.isEmpty() {
 			p.skip(on, at, the)
 			p.parse()
 		}
-		return !p.said.empty() || len(tokens) > 0 && tokens[0].isEvery()
+		return !p.said.isEmpty() || len(tokens) > 0 && tokens[0].isEvery()
 	})
 }
 
@@ -296,19 +292,21 @@ func (f *found) rest(text string) string {
 
 // find looks for a time at both ends of a text.
 func (l *lexicon) find(words []word) found {
-	head := found{all: words, back: len(words), said: newSaid()}
+	head := found{all: words, back: len(words)}
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
-	p := parser{tokens: tokens, said: newSaid()}
+	p := parser{tokens: tokens}
 	p.skip(glue)
 	p.parse()
-	if !p.said.empty() {
+	if !p.said.isEmpty() {
 		head.front, head.said = tokens[p.at-1].to, p.said
 		p.skip(glue)
 		head.keep = tokens[p.at-1].to
 	}
 	tail := l.tail(words, head)
-	if both, ok := join(head, tail); ok {
-		return both
+	both := head.said.or(tail.said)
+	isClear := both == tail.said.or(head.said) // neither says what the other one does
+	if isClear && !head.said.isEmpty() && !tail.said.isEmpty() {
+		return found{all: words, front: head.front, keep: head.keep, back: tail.back, said: both}
 	}
 	if tail.words() > head.words() {
 		return tail
@@ -318,13 +316,13 @@ func (l *lexicon) find(words []word) found {
 
 // tail finds the longest time at the end, after the head.
 func (l *lexicon) tail(words []word, head found) found {
-	tail := found{all: words, back: len(words), said: newSaid()}
+	tail := found{all: words, back: len(words)}
 	from := max(head.keep, len(words)-maxEdge)
 	tokens := l.tokens(words[from:])
 	for i := range tokens {
-		p := parser{tokens: tokens, at: i, said: newSaid()}
+		p := parser{tokens: tokens, at: i}
 		p.parse()
-		if p.at == len(tokens) && !p.said.empty() {
+		if p.at == len(tokens) && !p.said.isEmpty() {
 			if slices.ContainsFunc(tokens[max(0, i-2):i], token.isEvery) {
 				break // "every last friday" is not this friday
 			}
@@ -337,20 +335,4 @@ func (l *lexicon) tail(words []word, head found) found {
 		tail.keep = min(q.tokens[q.at-1].to, tail.back)
 	}
 	return tail
-}
-
-// join combines two parts of a time. ok is false if they contradict each other.
-func join(a, b found) (found, bool) {
-	if a.said.empty() || b.said.empty() {
-		return found{}, false
-	}
-	s, t := a.said, b.said
-	switch {
-	case s.span != nil && t.span != nil, s.rule != nil && t.rule != nil, s.day != nil && t.day != nil,
-		s.time >= 0 && t.time >= 0, s.part >= 0 && t.part >= 0:
-		return found{}, false
-	}
-	s.span, s.rule, s.day = cmp.Or(s.span, t.span), cmp.Or(s.rule, t.rule), cmp.Or(s.day, t.day)
-	s.time, s.part, s.ambiguous = max(s.time, t.time), max(s.part, t.part), s.ambiguous || t.ambiguous
-	return found{all: a.all, front: a.front, keep: a.keep, back: b.back, said: s}, true
 }

@@ -7,22 +7,33 @@ import (
 	"time"
 )
 
-// resolve returns the moment that was meant.
+// resolve returns the time that was meant.
 func (r *Reader) resolve(s said, now time.Time) (When, error) {
+	if s.time != nil {
+		at := *s.time
+		s.time = &at // the caller keeps what was said
+	}
 	s.applyPart()
 	if r.waking {
-		r.moveToWakingHours(&s, now)
+		r.moveToWakingHours(s, now)
 	}
+	w, err := r.first(s, now)
+	w.Wall, w.Dated = s.span == nil || s.isClocked(), s.day != nil || s.rule != nil
+	return w, err
+}
+
+// first returns the first moment after now that was meant, and the rule of those after it.
+func (r *Reader) first(s said, now time.Time) (When, error) {
 	switch {
 	case s.rule != nil && s.span == nil:
-		return r.repeated(&s, now)
+		return r.repeated(s, now)
 	case s.rule != nil:
 		return When{}, ErrUnclear
 	case s.span != nil:
-		return r.fromNow(&s, now)
+		return r.fromNow(s, now)
 	case s.day != nil:
-		return r.onDay(&s, now)
-	case s.time >= 0 || s.part >= 0:
+		return r.onDay(s, now)
+	case s.isClocked():
 		at := r.clockOn(now, s.minutes())
 		if !at.After(now) {
 			at = r.clockOn(now.AddDate(0, 0, 1), s.minutes())
@@ -32,26 +43,22 @@ func (r *Reader) resolve(s said, now time.Time) (When, error) {
 	return When{}, ErrUnclear
 }
 
-// isWall reports whether the time is a time of day, rather than a time span from now.
-func (s *said) isWall() bool { return s.span == nil || s.time >= 0 || s.part >= 0 }
-
-// applyPart moves the hour into the part of the day that was named.
-func (s *said) applyPart() {
-	h := s.time / 60
-	switch {
-	case s.time < 0:
-	case s.part == evening && h >= 5 && h < 12, s.part == afternoon && h >= 1 && h < 12:
-		s.time += 12 * 60
-	case s.part == evening && h == 12: // twelve at night
-		s.time = 24*60 + s.time%60
-	case s.part == evening && h < 5 && s.day != nil && s.day.kind == day: // tonight at 2
-		s.time += 24 * 60
+// applyPart moves the hour into the part of the day that was named. Twelve in the evening is midnight.
+func (s said) applyPart() {
+	if s.time == nil || s.part == nil {
+		return
+	}
+	switch h := s.time.minutes / 60; {
+	case *s.part == evening && h >= 5 && h <= 12, *s.part == afternoon && h >= 1 && h < 12:
+		s.time.minutes += 12 * 60
+	case *s.part == evening && h < 5 && s.day != nil && s.day.kind == day: // tonight at 2
+		s.time.minutes += 24 * 60
 	}
 }
 
 // moveToWakingHours moves an ambiguous hour to the afternoon if it is before 7:00 (6:00 if it repeats), or past today.
-func (r *Reader) moveToWakingHours(s *said, now time.Time) {
-	if !s.ambiguous || s.part >= 0 {
+func (r *Reader) moveToWakingHours(s said, now time.Time) {
+	if s.time == nil || !s.time.ambiguous || s.part != nil {
 		return
 	}
 	first := 7
@@ -59,18 +66,18 @@ func (r *Reader) moveToWakingHours(s *said, now time.Time) {
 		first = 6
 	}
 	isToday := s.day != nil && s.day.kind == day && s.day.value == 0
-	if s.time/60 < first || isToday && !r.clockOn(now, s.time).After(now) {
-		s.time += 12 * 60
+	if s.time.minutes/60 < first || isToday && !r.clockOn(now, s.time.minutes).After(now) {
+		s.time.minutes += 12 * 60
 	}
 }
 
 // minutes returns the minutes of the day: of the time, or of its part, or of the morning.
-func (s *said) minutes() int {
+func (s said) minutes() int {
 	switch {
-	case s.time >= 0:
-		return s.time
-	case s.part >= 0:
-		return s.part * 60
+	case s.time != nil:
+		return s.time.minutes
+	case s.part != nil:
+		return *s.part * 60
 	}
 	return morning * 60
 }
@@ -80,19 +87,18 @@ func (r *Reader) clockOn(day time.Time, minutes int) time.Time {
 }
 
 // fromNow adds a span to now: days and longer units by the calendar, the rest as elapsed time.
-func (r *Reader) fromNow(s *said, now time.Time) (When, error) {
-	clocked := s.time >= 0 || s.part >= 0
-	if s.day != nil || clocked && s.span.seconds > 0 {
+func (r *Reader) fromNow(s said, now time.Time) (When, error) {
+	if s.day != nil || s.isClocked() && s.span.seconds > 0 {
 		return When{}, ErrUnclear
 	}
 	at := now
 	if s.span.months != 0 || s.span.days != 0 {
 		day := addMonths(now, s.span.months).AddDate(0, 0, s.span.days)
-		if clocked {
+		if s.isClocked() {
 			return future(When{At: r.clockOn(day, s.minutes())}, now)
 		}
 		at = r.at(day.Year(), day.Month(), day.Day(), now.Hour(), now.Minute(), now.Second(), now.Location())
-	} else if clocked {
+	} else if s.isClocked() {
 		return When{}, ErrUnclear
 	}
 	const most = 200 * 366 * 24 * 3600 // seconds; more may overflow a Duration
@@ -110,7 +116,7 @@ func addMonths(t time.Time, n int) time.Time {
 	return first.AddDate(0, 0, min(t.Day(), last)-1)
 }
 
-func (r *Reader) onDay(s *said, now time.Time) (When, error) {
+func (r *Reader) onDay(s said, now time.Time) (When, error) {
 	days := s.day.days(now)
 	if len(days) == 0 {
 		return When{}, ErrNever
@@ -171,7 +177,7 @@ func (d *dayWord) dates(now time.Time) (list []time.Time) {
 }
 
 // repeated returns the first time of a repeated one, and the rule.
-func (r *Reader) repeated(s *said, now time.Time) (When, error) {
+func (r *Reader) repeated(s said, now time.Time) (When, error) {
 	rule := *s.rule
 	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {
 		return When{}, ErrOften
@@ -192,18 +198,18 @@ func (r *Reader) repeated(s *said, now time.Time) (When, error) {
 		}
 		return When{}, ErrUnclear
 	}
-	if rule.unit == anHour && (s.day != nil || s.time >= 0 || s.part >= 0) {
+	if rule.unit == anHour && (s.day != nil || s.isClocked()) {
 		return When{}, ErrUnclear
 	}
-	first := said{day: s.day, time: s.minutes(), part: -1}
+	once := said{day: s.day, time: &timeOfDay{minutes: s.minutes()}}
 	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) { // one interval from now
-		first = said{span: &span{}, time: s.time, part: s.part}
-		if !first.span.add(float64(rule.n), rule.unit) {
+		once = said{span: &span{}, time: s.time, part: s.part}
+		if !once.span.add(float64(rule.n), rule.unit) {
 			return When{}, ErrUnclear
 		}
 	}
-	once, err := r.resolve(first, now)
-	w.At = once.At
+	first, err := r.first(once, now)
+	w.At = first.At
 	return w, err
 }
 

@@ -53,6 +53,17 @@ func Lines(s string) string {
 	}, s)
 }
 
+// Blanks are letters and symbols that nobody sees.
+const Blanks = "\u115f\u1160\u2800\u3164\uffa0"
+
+// HasVisible reports whether a text has a character that readers see.
+func HasVisible(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) &&
+			!strings.ContainsRune(Blanks, r)
+	})
+}
+
 // isPlainLine reports whether s certainly needs no change by Line.
 func isPlainLine(s string) bool {
 	space := true // the start counts as a space

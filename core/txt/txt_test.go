@@ -97,3 +97,15 @@ func TestIsName(t *testing.T) {
 		}
 	}
 }
+
+// TestHasVisible: a text of blank or invisible characters is empty.
+func TestHasVisible(t *testing.T) {
+	for text, want := range map[string]bool{
+		"a": true, " . ": true, "👍": true, "": false, " \n\t": false, "\u00a0\u3000": false, "\u2060": false, "\u3164": false, "\u2800": false,
+		"\u200b\u0000": false, "\u1160\uffa0": false, "\U0001fae9": true, // an emoji that is newer than Go's tables
+	} {
+		if got := HasVisible(text); got != want {
+			t.Errorf("HasVisible(%q) = %v, want %v", text, got, want)
+		}
+	}
+}

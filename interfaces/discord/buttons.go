@@ -42,11 +42,12 @@ type button struct {
 }
 
 // pressers returns who may press the buttons of a message: the users who caused it, or everyone
-// if the bot itself did.
-func pressers(call core.Call) string {
+// if the bot itself did, or if the message goes to another place than theirs.
+func (s *messagePayload) pressers(call core.Call) string {
+	here := cmp.Or(s.Path, call.Path) == call.Path
 	var ids []string
 	for _, a := range call.Authors {
-		if a.ID != "" && a.Rank < core.RankBot {
+		if a.ID != "" && a.Rank < core.RankBot && here {
 			ids = append(ids, a.ID)
 		}
 	}

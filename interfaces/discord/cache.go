@@ -14,6 +14,7 @@ import (
 // Kinds of channel.
 const (
 	channelDirect   = 1
+	channelVoice    = 2
 	channelGroup    = 3
 	channelCategory = 4
 	channelNews     = 5
@@ -317,22 +318,46 @@ func (c *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	return path, []core.Path{scope}, err
 }
 
-// find returns the channel or thread with a name such as "#general" in the guild of another
-// place.
-func (c *cache) find(from core.Path, name string) (core.Path, bool) {
-	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
+// pathOf returns the path of a known channel.
+func (c *cache) pathOf(id string) (core.Path, error) {
+	p, _ := c.place(id)
+	path, _, err := c.path(id, p)
+	return path, err
+}
+
+// find returns the channel or thread with a name such as "#general", or with an id, in the guild of another place. Of
+// several with the name, a channel of text comes before one of voice, and that before a thread. The error is of kind
+// core.Invalid.
+func (c *cache) find(from core.Path, name string) (core.Path, error) {
+	plain := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
 	e := from.Elements()
-	if len(e) < 3 || e[0] != c.name || name == "" {
-		return core.Path{}, false
-	}
 	var channels []string
-	c.change(e[1], func(g *guild) { channels = slices.Clone(g.channels) })
+	if len(e) >= 3 && e[0] == c.name && plain != "" {
+		c.change(e[1], func(g *guild) { channels = slices.Clone(g.channels) })
+	}
+	var texts, voices, threads []string
 	for _, id := range channels {
 		p, _ := c.place(id)
-		if p.Kind != channelCategory && (strings.ToLower(p.name) == name || id == name) {
-			path, _, err := c.path(id, p)
-			return path, err == nil
+		switch {
+		case p.Kind == channelCategory:
+		case id == plain:
+			return c.pathOf(id)
+		case strings.ToLower(p.name) != plain:
+		case p.thread():
+			threads = append(threads, id)
+		case p.Kind == channelVoice:
+			voices = append(voices, id)
+		default:
+			texts = append(texts, id)
 		}
 	}
-	return core.Path{}, false
+	for _, found := range [][]string{texts, voices, threads} {
+		if len(found) > 1 {
+			return core.Path{}, core.Errorf(core.Invalid, "several channels are named %q: give interface_path", name)
+		}
+		if len(found) == 1 {
+			return c.pathOf(found[0])
+		}
+	}
+	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
 }

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -80,6 +81,31 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestFindAmong: of channels with the same name, one of text is found before one of voice, and that before a thread. If
+// there are two of text, only an id names one of them.
+func TestFindAmong(t *testing.T) {
+	d := offlineIntake(t).d
+	here := "discord/" + guildID + "/"
+	for _, tc := range []struct {
+		add  channel
+		want string // of "general"
+	}{
+		{channel{ID: "701", Type: threadPublic, Parent: hallID}, here + hallID + "/701"},
+		{channel{ID: "702", Type: channelVoice}, here + "702"},
+		{channel{ID: "703", Name: "General"}, here + "703"},
+		{channel{ID: "704"}, ""},
+	} {
+		tc.add.Guild, tc.add.Name = guildID, cmp.Or(tc.add.Name, "general")
+		d.cache.setChannel(tc.add)
+		if got, err := d.Find(hall(), "#general"); got.String() != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("beside %s: got %v, %v, want %q", tc.add.ID, got, err, tc.want)
+		}
+		if got, err := d.Find(hall(), tc.add.ID); err != nil || !strings.HasSuffix(got.String(), "/"+tc.add.ID) {
+			t.Errorf("got %v, %v, want the channel %s", got, err, tc.add.ID)
+		}
+	}
+}
+
 // TestFindInAGuildReceivedAgain: a guild is received again with every session. Channels that it no
 // longer has are not found. Threads are, because only active ones are received.
 func TestFindInAGuildReceivedAgain(t *testing.T) {
@@ -93,8 +119,8 @@ func TestFindInAGuildReceivedAgain(t *testing.T) {
 		b.setGuild(guildPayload{ID: guildID, Channels: received.Channels[:1], Threads: received.Threads[:1]})
 	}
 	for name, want := range map[string]bool{"hall": true, "room": false, "topic": true, "rest": true} {
-		if _, ok := b.find(hall(), name); ok != want {
-			t.Errorf("%s: found %v, want %v", name, ok, want)
+		if _, err := b.find(hall(), name); (err == nil) != want {
+			t.Errorf("%s: got %v, want it found: %v", name, err, want)
 		}
 	}
 	if n := len(b.guilds[guildID].channels); n != 3 {

@@ -5,15 +5,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"synthbot/core"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
 
 type messagePayload struct {
+	Path     core.Path      `json:"interface_path"`
 	Text     string         `json:"text"`
 	ReplyTo  messageID      `json:"reply_to_message_id"`
 	Embeds   []embedPayload `json:"embeds"`
@@ -57,7 +58,7 @@ func (s *messagePayload) decorate(call core.Call, list []outgoing) (err error) {
 		first.Reference = map[string]any{"message_id": s.ReplyTo, "fail_if_not_exists": false}
 	}
 	if last.Embeds, err = embeds(s.Embeds); err == nil {
-		last.Components, err = buttonRows(s.buttons(), pressers(call))
+		last.Components, err = buttonRows(s.buttons(), s.pressers(call))
 	}
 	for i := range list {
 		list[i].Mentions = noMentions()
@@ -80,7 +81,7 @@ func (d *Driver) split(s *messagePayload) ([]outgoing, error) {
 	text := strings.TrimSpace(strings.ToValidUTF8(s.Text, "\uFFFD"))
 	w := markup.Writer{Quiet: len(s.Embeds) > 0 && !d.set.Previews}
 	texts := w.Messages(text)
-	if !visible(text) {
+	if !txt.HasVisible(text) {
 		text, texts = "", nil
 	}
 	switch {
@@ -108,13 +109,6 @@ func (d *Driver) split(s *messagePayload) ([]outgoing, error) {
 		return nil, core.Errorf(core.Invalid, "text is too long: %d messages would be needed", len(texts))
 	}
 	return list, nil
-}
-
-// visible reports whether a text has a visible character.
-func visible(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
-	})
 }
 
 // Limits of embeds, in UTF-16 units except for the counts.
@@ -169,7 +163,7 @@ func (e *embedPayload) wrong() string {
 	}
 	for i, f := range e.Fields {
 		long := markdown.UTF16(f.Name) > maxFieldName || markdown.UTF16(f.Value) > maxFieldValue
-		if long || !visible(f.Name) || !visible(f.Value) {
+		if long || !txt.HasVisible(f.Name) || !txt.HasVisible(f.Value) {
 			return fmt.Sprintf(".fields[%d]: needs a name of at most %d and a value of at most %d characters",
 				i, maxFieldName, maxFieldValue)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/draft"
+	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
 	"synthbot/interfaces/discord/rest"
 )
@@ -56,7 +57,7 @@ func (p draftPlatform) Enter(ctx context.Context, channel, message string) (leav
 // Fit returns as much of a text as fits into one message. It differs from any answer, so that drafts and
 // answers cannot be confused.
 func (draftPlatform) Fit(text string) string {
-	if !visible(text) {
+	if !txt.HasVisible(text) {
 		return ""
 	}
 	return markup.Growing(text)

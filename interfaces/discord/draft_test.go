@@ -17,6 +17,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/coretest"
 	"synthbot/core/driver"
+	"synthbot/core/watch"
 	"synthbot/interfaces/discord/discordtest"
 )
 
@@ -752,6 +753,10 @@ func (w *draftStage) Draft(text string) { w.d.Draft(hall(), text) }
 func (w *draftStage) Answer(_ context.Context, t testing.TB, parts *coretest.Parts, text string) error {
 	_, err := act(t, w.d, "message_discord", map[string]any{"text": text}, func(call *core.Call) { call.Deliveries = parts })
 	return err
+}
+
+func (w *draftStage) End(command bool) {
+	w.d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: hall(), Seq: 1}, Command: command})
 }
 
 // Texts returns the texts without the mark at the end of drafts.

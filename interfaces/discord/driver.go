@@ -106,12 +106,9 @@ func (d *Driver) Name() string { return d.opt.Name }
 func (d *Driver) Type() string { return "discord" }
 
 // Find returns the channel or thread with a name such as "#general" in the guild of another place. The error
-// is of kind core.Invalid if there is none.
+// is of kind core.Invalid if there is none, or if there are several.
 func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
-	if p, ok := d.cache.find(from, name); ok {
-		return p, nil
-	}
-	return core.Path{}, core.Errorf(core.Invalid, "there is no channel %q here", name)
+	return d.cache.find(from, name)
 }
 
 // Scopes implements core.Scoper: it returns the category of a channel, if it is known.

@@ -57,7 +57,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	kinds := map[core.Media]string{core.MediaImage: "picture", core.MediaAudio: "sound", core.MediaVideo: "video"}
 	kind, said := cmp.Or(kinds[f.Kind], "file"), cmp.Or(alt, name)
 	texts := []string{""}
-	if visible(caption) {
+	if txt.HasVisible(caption) {
 		texts = markup.Messages(caption)
 	}
 	list := make([]outgoing, len(texts))
@@ -72,7 +72,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 	first.files = []rest.File{{Name: name, Data: f.Data, MIME: f.MIME}}
 	opus := f.Kind == core.MediaAudio && f.MIME == "audio/ogg" && f.Length > 0 && len(f.Waveform) > 0
 	switch {
-	case opus && !visible(caption): // a voice message has no text
+	case opus && !txt.HasVisible(caption): // a voice message has no text
 		first.Flags, first.text = flagVoice, "[voice message]"
 		first.Files = []map[string]any{{
 			"id": 0, "filename": name, "duration_secs": f.Length.Seconds(), "waveform": f.Waveform, // as base64

@@ -177,7 +177,7 @@ func TestGroupMessagesAreNotPrivate(t *testing.T) {
 func TestGapBehindAGap(t *testing.T) {
 	in := offlineIntake(t)
 	box := newInbox()
-	in.in = box
+	in.in.Inbox = box
 	said := func(id, text string) gatewayEvent {
 		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ const (
 // in one goroutine, except for fetching.
 type intake struct {
 	d    *Driver
-	in   core.Inbox
+	in   driver.Receiver
 	jobs sync.WaitGroup
 	slot chan struct{}
 	done chan fetched
@@ -37,6 +38,7 @@ type intake struct {
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
+	kept  int                     // how many events of the batch the last commit kept; 0: none
 	taken map[int]gateway.Session // by shard: as of the latest event that was handled
 }
 
@@ -61,11 +63,13 @@ type fetched struct {
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
-	return &intake{
-		d: d, in: in, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
+	t := &intake{
+		d: d, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
 		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
 	}
+	t.in = driver.Receiver{Inbox: in, Skip: t.skip}
+	return t
 }
 
 // run handles events until ctx ends.
@@ -88,7 +92,7 @@ func (t *intake) run(ctx context.Context) error {
 			t.d.feed.store(ctx, false)
 		}
 		done := t.commit(ctx)
-		t.d.feed.behind = !done || len(t.backlogs) > 0
+		t.d.feed.behind = !done || len(t.backlogs) > 0 || len(t.batch) > 0
 		if !done {
 			return nil
 		}
@@ -132,50 +136,39 @@ func (t *intake) events(ctx context.Context, f gatewayEvent) {
 	}
 }
 
-// commit passes the batch to the inbox and waits until it is durable. It returns false if ctx ends first.
+// commit passes the batch to the inbox, and retries until it is durable. If only some places are damaged, others need
+// not wait: then it keeps the batch for the next commit. It returns false if ctx ends first.
 func (t *intake) commit(ctx context.Context) bool {
 	t.d.feed.storeCursors(ctx, true) // a new channel is stored before its first message
-	if len(t.batch) > 0 && !t.receive(ctx, t.batch) {
-		return false
+	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
+		err := t.in.Receive(ctx, slices.Collect(slices.Chunk(t.batch, 1)))
+		if err == nil {
+			break
+		}
+		t.d.feed.health.Fails(intakeSource, time.Now(), errors.New("events cannot be stored"))
+		if ctx.Err() != nil {
+			return false
+		}
+		keep := errors.Is(err, core.ErrDamaged) && len(t.batch) < maxBatch
+		if !keep || t.kept != len(t.batch) {
+			t.d.log.Error("events not stored, retrying", "err", err, "count", len(t.batch))
+		}
+		t.kept = len(t.batch)
+		if keep || !driver.Sleep(ctx, wait) {
+			return keep
+		}
 	}
+	t.d.feed.health.Works(intakeSource)
 	for _, f := range t.after {
 		f()
 	}
-	t.batch, t.after = nil, nil
+	t.batch, t.after, t.kept = nil, nil, 0
 	return true
 }
 
-// receive passes events to the inbox, and retries until they are durable. It returns false if ctx ends first.
-// Events that the inbox rejects for good are skipped.
-func (t *intake) receive(ctx context.Context, events []core.Event) bool {
-	for wait := t.d.timings.retry; ; wait = min(2*wait, 10*time.Second) {
-		err := t.in.Receive(ctx, events...)
-		if err == nil || errors.Is(err, core.ErrBadEvent) {
-			t.d.feed.health.Works(intakeSource)
-		} else {
-			t.d.feed.health.Fails(intakeSource, time.Now(), errors.New("events cannot be stored"))
-		}
-		switch {
-		case err == nil:
-			return true
-		case ctx.Err() != nil:
-			return false
-		case errors.Is(err, core.ErrBadEvent) && len(events) == 1:
-			t.d.log.Error("event skipped: it is invalid", "err", err)
-			return true
-		case errors.Is(err, core.ErrBadEvent):
-			for i := range events {
-				if !t.receive(ctx, events[i:i+1]) {
-					return false
-				}
-			}
-			return true
-		}
-		t.d.log.Error("events not stored, retrying", "err", err, "count", len(events))
-		if !driver.Sleep(ctx, wait) {
-			return false
-		}
-	}
+// skip logs that an event can never be stored.
+func (t *intake) skip(e *core.Event, err error) {
+	t.d.log.Error("event skipped: it cannot be stored", "path", e.Message.Path, "id", e.Message.ID, "err", err)
 }
 
 // event handles one event. Changes of a guild are handled at once, events of a channel only when the channel

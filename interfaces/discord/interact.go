@@ -290,9 +290,14 @@ func (o *option) text() string {
 	return string(o.Value)
 }
 
-// Observe implements watch.Observer. When the turn of a command has ended, the command accepts no further answers. If
-// it got none, Discord's sign that the bot is thinking is removed, unless Listen has ended.
+// Observe implements watch.Observer. At the end of a turn, it removes an unfinished draft. When the turn of a command
+// has ended, the command accepts no further answers. If it got none, Discord's sign that the bot is thinking is
+// removed, unless Listen has ended.
 func (d *Driver) Observe(end watch.TurnEnd) {
+	channel, err := d.channelOf(end.Turn.Path)
+	if err == nil && end.Turn.Seq != 0 && !end.Command {
+		d.drafts.Withdraw(channel)
+	}
 	for _, id := range end.Messages {
 		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
 			d.replies.drop(p)

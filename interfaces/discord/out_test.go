@@ -97,6 +97,24 @@ func TestButtonsOfSeveralPeople(t *testing.T) {
 	}
 }
 
+// TestButtonsElsewhere: everybody may press the buttons of a message that was sent to another place than its turn's.
+func TestButtonsElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	d := s.bot(t)
+	for where, want := range map[string]string{hallID: annID + ":0", roomID: pressAnyone + ":0"} {
+		payload := map[string]any{
+			"text": "Who comes?", "buttons": []any{map[string]any{"label": "I do"}}, "interface_path": "discord/" + guildID + "/" + where,
+		}
+		if _, err := act(t, d, "message_discord", payload); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Messages(where)[0].Buttons(); !slices.Equal(got, []string{want}) {
+			t.Errorf("got buttons %q, want %q", got, want)
+		}
+	}
+}
+
 // TestTargetsThatAreGone: after a 404 or 403 for a channel, nothing is sent there for a while. An error
 // about the message does not close the channel.
 func TestTargetsThatAreGone(t *testing.T) {

@@ -147,7 +147,7 @@ func (d *Driver) Link(place core.Path, id string) string {
 // rate limits. It does not retry if the message may have been sent.
 func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	texts := markup.Messages(text)
-	if !visible(text) || len(texts) > maxMessages {
+	if !txt.HasVisible(text) || len(texts) > maxMessages {
 		return core.Errorf(core.Invalid, "the text is empty, or too long")
 	}
 	ctx = driver.Unheld(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -325,6 +326,55 @@ func TestInboxThatRefuses(t *testing.T) {
 	until(t, "connected", func() bool { return s.Live() > 0 })
 	s.Say(hallID, annID, "kept")
 	in.wait(t, core.KindMessage, 1)
+}
+
+// TestDamagedPlace: while the events of a place cannot be stored, those of other places are. When they can be stored
+// again, none is missing. If they never can, they are skipped once others were stored often enough.
+func TestDamagedPlace(t *testing.T) {
+	for _, recovers := range []bool{true, false} {
+		t.Run(fmt.Sprint("recovers ", recovers), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *server) { testDamagedPlace(t, s, recovers) })
+		})
+	}
+}
+
+func testDamagedPlace(t *testing.T, s *server, recovers bool) {
+	var recovered atomic.Bool
+	in := &coretest.Inbox{Fail: func(events []core.Event) error {
+		for _, e := range events {
+			if strings.HasSuffix(e.Message.Path.String(), hallID) && !recovered.Load() {
+				return fmt.Errorf("hall: %w", core.ErrDamaged)
+			}
+		}
+		return nil
+	}}
+	log := &logBuffer{}
+	d := s.bot(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(log, nil)) })
+	s.listen(t, d, in)
+	within(t, time.Minute, "ready", func() bool { return d.Ready() == nil })
+	s.Say(hallID, annID, "one")
+	time.Sleep(time.Minute)
+	s.Say(hallID, annID, "two")
+	time.Sleep(time.Minute)
+	if n := log.count("events not stored"); n != 2 {
+		t.Errorf("got %d log lines, want one for each event that waits", n)
+	}
+	want := []string{"elsewhere"}
+	if recovers {
+		recovered.Store(true)
+		want = []string{"one", "two", "elsewhere"}
+	} else if d.Ready() == nil {
+		t.Error("the driver is ready although it can store nothing")
+	}
+	s.Say(roomID, annID, "elsewhere")
+	time.Sleep(10 * time.Minute)
+	var got []string
+	for _, e := range in.Events() {
+		got = append(got, e.Message.Text)
+	}
+	if !slices.Equal(got, want) || d.Ready() != nil {
+		t.Errorf("got %q and %v, want %q", got, d.Ready(), want)
+	}
 }
 
 // TestTokenRefusedLater: Listen ends, and no place is reachable, if a request finds that the token is rejected.

@@ -76,7 +76,7 @@ func TestTopics(t *testing.T) {
 		err    core.ErrorKind
 	}{
 		{"telegram/-1009876543210/7", 7, ""}, {"telegram/-1009876543210", 0, ""}, {"telegram/-1009876543210/1", 0, ""},
-		{"telegram/-1009876543210/9", 0, core.Broken}, {"telegram/-1009876543210/77", 0, core.Broken}, {"telegram/@user/1000", 0, ""},
+		{"telegram/-1009876543210/9", 0, core.Forbidden}, {"telegram/-1009876543210/77", 0, core.Forbidden}, {"telegram/@user/1000", 0, ""},
 	} {
 		err := do(t, d, "message_telegram", core.MustPath(tc.path), `{"text":"`+tc.path+`"}`, &coretest.Parts{})
 		var e *core.Error

@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -60,7 +61,7 @@ func (d *delivery) example(scenario, format string) core.Example {
 }
 
 func (d *delivery) messageAction() core.Action {
-	return core.Action{
+	return handle(d, core.Action{
 		Name:    core.MessagePrefix + d.opt.Name,
 		Similes: []string{"send_message_" + d.opt.Name, d.opt.Name + "_message"},
 		Brief:   "Send a message, as Markdown",
@@ -102,13 +103,12 @@ func (d *delivery) messageAction() core.Action {
 			},
 		},
 		Essential: true, Effects: core.EffectWrites,
-		Check: d.checkPayload(func() payload { return &text{} }), Do: d.sendText,
-	}
+	}, d.sendText)
 }
 
 func (d *delivery) actionsOnMessages() []core.Action {
 	name := d.opt.Name
-	return []core.Action{{
+	return []core.Action{handle(d, core.Action{
 		Name: "edit_" + name, Similes: []string{"edit_message_" + name},
 		Brief: "Change the text of one of the bot's own messages",
 		Schema: object("Change a message", `"message_id", "text"`, idProperty,
@@ -119,8 +119,8 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"The new text replaces the old one; it is not added to it. Buttons of the old text go away."},
 			d.example("Correcting a number", `{"message_id":"57","text":"The train leaves at 9:40."}`),
 			d.example("Updating a list", `{"message_id":57,"text":"- [x] tent\n- [ ] stove"}`)),
-		Effects: core.EffectRewrites, Check: d.checkPayload(func() payload { return &edit{} }), Do: d.edit,
-	}, {
+		Effects: core.EffectRewrites,
+	}, d.edit), handle(d, core.Action{
 		Name: "delete_" + name, Similes: []string{"delete_message_" + name},
 		Brief:  "Delete a message of the last two days",
 		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
@@ -131,8 +131,7 @@ func (d *delivery) actionsOnMessages() []core.Action {
 			d.example("Deleting one in another topic", `{"message_id":57,"interface_path":$at}`)),
 		Effects:    core.EffectChanges | core.EffectRanked | core.EffectRewrites,
 		Permission: core.PermissionModerators, Outside: true,
-		Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.remove,
-	}, {
+	}, d.remove), handle(d, core.Action{
 		Name: "react_" + name, Similes: []string{"reaction_" + name}, Brief: "Put an emoji on a message",
 		Schema: object("React to a message", `"message_id", "emoji"`, idProperty,
 			`"emoji":{"type":"string","maxLength":32,"title":"emoji","description":"Empty removes the bot's."}`,
@@ -143,14 +142,14 @@ func (d *delivery) actionsOnMessages() []core.Action {
 				"It does not count as an answer: say something too, where one is expected."},
 			d.example("Agreeing", `{"message_id":"42","emoji":"👍"}`),
 			d.example("Taking it back", `{"message_id":"42","emoji":""}`)),
-		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &onMessage{} }), Do: d.react,
-	}}
+		Effects: core.EffectWrites,
+	}, d.react)}
 }
 
 // postingActions returns the actions that send something other than a text message.
 func (d *delivery) postingActions() []core.Action {
 	name := d.opt.Name
-	return []core.Action{{
+	return []core.Action{handle(d, core.Action{
 		Name: "photo_" + name, Similes: []string{"send_photo_" + name, "image_" + name},
 		Brief:  "Send a picture with a caption",
 		Schema: object("Send a picture", ``, fileProperties, pathProperty, replyProperty, silentProperty),
@@ -163,8 +162,7 @@ func (d *delivery) postingActions() []core.Action {
 			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(photo),
-	}, {
+	}, d.sendMedia(photo)), handle(d, core.Action{
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
 		Schema: object("Send a file", ``,
@@ -178,8 +176,7 @@ func (d *delivery) postingActions() []core.Action {
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			d.example("Sending a file from the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-		Check:   d.checkPayload(func() payload { return &media{} }), Do: d.sendMedia(textFile),
-	}, {
+	}, d.sendMedia(textFile)), handle(d, core.Action{
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -196,8 +193,8 @@ func (d *delivery) postingActions() []core.Action {
 				`{"question":"When do we play?","options":["Friday","Saturday"],"multiple":true}`),
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
-		Effects: core.EffectWrites, Check: d.checkPayload(func() payload { return &question{} }), Do: d.sendPoll,
-	}}
+		Effects: core.EffectWrites,
+	}, d.sendPoll)}
 }
 
 // onMessage is the payload of an action on a message.
@@ -230,7 +227,7 @@ func (e *edit) check(d *delivery, call core.Call) error {
 	if err := e.onMessage.check(d, call); err != nil {
 		return err
 	}
-	if !markup.HasVisible(markup.Visible(e.Text)) {
+	if !txt.HasVisible(markup.Visible(e.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: give the new text, or delete the message")
 	}
 	parts := markup.Parts(e.Text, markup.MaxText)
@@ -242,16 +239,13 @@ func (e *edit) check(d *delivery, call core.Call) error {
 }
 
 // edit replaces the text of one of the bot's own messages.
-func (d *delivery) edit(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var e edit
-	if err = d.read(call, &e); err == nil {
-		err = explain(d.editTo(ctx, e.to, id(e.number), nil, e.part))
+func (d *delivery) edit(ctx context.Context, _ core.Call, e *edit) error {
+	if err := d.editTo(ctx, e.to, id(e.number), nil, e.part); err != nil {
+		return explain(err)
 	}
-	if err == nil {
-		said := core.Message{Path: d.path(e.to), ID: string(e.Message), Text: e.part.Source}
-		d.receive(ctx, core.Event{Kind: core.KindEdit, Message: said})
-	}
-	return r, err
+	said := core.Message{Path: d.path(e.to), ID: string(e.Message), Text: e.part.Source}
+	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: said})
+	return nil
 }
 
 // editTo changes a text, or the caption of a file. It returns nil if the message already has this text.
@@ -267,31 +261,25 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message string, butto
 }
 
 // remove deletes a message. It succeeds if the message is already deleted.
-func (d *delivery) remove(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a onMessage
-	if err = d.read(call, &a); err == nil {
-		params := botapi.Params{"message_id": a.number}
-		err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
-	}
+func (d *delivery) remove(ctx context.Context, _ core.Call, a *onMessage) error {
+	params := botapi.Params{"message_id": a.number}
+	err := d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
 	if err != nil && !botapi.Says(err, "to delete not found") {
-		return r, explain(err)
+		return explain(err)
 	}
 	gone := core.Message{Path: d.path(a.to), ID: string(a.Message)}
 	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone.ID, Message: gone})
-	return r, nil
+	return nil
 }
 
 // react puts an emoji on a message; "" removes the bot's emoji.
-func (d *delivery) react(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var a onMessage
-	if err = d.read(call, &a); err == nil {
-		err = d.setReaction(ctx, a.to, a.number, a.Emoji)
-	}
+func (d *delivery) react(ctx context.Context, _ core.Call, a *onMessage) error {
+	err := d.setReaction(ctx, a.to, a.number, a.Emoji)
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
-		return r, core.Errorf(core.Invalid,
+		return core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually work", a.Emoji)
 	}
-	return r, explain(err)
+	return explain(err)
 }
 
 func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, emoji string) error {
@@ -314,7 +302,7 @@ type question struct {
 }
 
 func (q *question) check(*delivery, core.Call) error {
-	fits := func(s string, most int) bool { return markup.HasVisible(s) && markdown.UTF16(s) <= most }
+	fits := func(s string, most int) bool { return txt.HasVisible(s) && markdown.UTF16(s) <= most }
 	q.Question = markup.Visible(q.Question)
 	if !fits(q.Question, 300) {
 		return core.Errorf(core.Invalid, "question: it must have 1 to 300 characters")
@@ -331,11 +319,7 @@ func (q *question) check(*delivery, core.Call) error {
 	return nil
 }
 
-func (d *delivery) sendPoll(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var q question
-	if err := d.read(call, &q); err != nil {
-		return r, err
-	}
+func (d *delivery) sendPoll(ctx context.Context, call core.Call, q *question) error {
 	var options []map[string]string
 	for _, o := range q.Options {
 		options = append(options, map[string]string{"text": o})
@@ -345,7 +329,7 @@ func (d *delivery) sendPoll(ctx context.Context, call core.Call) (r core.Result,
 		params["is_anonymous"] = "false"
 	}
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	return r, d.send(ctx, call.Deliveries, outgoing{
+	return d.send(ctx, call.Deliveries, outgoing{
 		addressed: q.addressed, method: "sendPoll", params: params, parts: []markup.Part{{}}, number: 1,
 		what: core.Sent{Path: d.path(q.to), Text: said},
 	})

@@ -170,7 +170,7 @@ const (
 func suggest(list []button, texts []string) []button {
 	for _, s := range texts {
 		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
-		if markup.HasVisible(s) && markdown.UTF16(s) <= maxSuggestion && len(list) < maxButtons {
+		if txt.HasVisible(s) && markdown.UTF16(s) <= maxSuggestion && len(list) < maxButtons {
 			list = append(list, button{Label: s})
 		}
 	}
@@ -226,7 +226,7 @@ func (d *delivery) keyboard(call core.Call, to chatKey, list []button) (k keyboa
 func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made keyboardButton, ok bool, err error) {
 	made.Text = strings.Join(strings.Fields(markup.Visible(b.Label)), " ")
 	switch {
-	case !markup.HasVisible(made.Text) || markdown.UTF16(made.Text) > 128:
+	case !txt.HasVisible(made.Text) || markdown.UTF16(made.Text) > 128:
 		return made, false, core.Errorf(core.Invalid, "buttons[%d].label: say what the button does, in a few words", i)
 	case b.URL != "" && !markup.Linkable(b.URL):
 		return made, false, core.Errorf(core.Invalid, "buttons[%d].url: it must be a full https address", i)
@@ -256,7 +256,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 			continue
 		}
 		sealed, ok := d.send.keys.seal(to.chat, kindChoice, nil, c.Data)
-		if !ok || !markup.HasVisible(c.Label) {
+		if !ok || !txt.HasVisible(c.Label) {
 			return core.Errorf(core.Invalid, "choice %q does not fit on a button", c.Label)
 		}
 		buttons = append(buttons, keyboardButton{Text: c.Label, CallbackData: sealed})

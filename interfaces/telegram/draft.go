@@ -11,6 +11,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/draft"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -94,7 +95,7 @@ func (p *draftPlatform) Enter(_ context.Context, place, _ string) (leave func(),
 // Fit implements draft.Platform. It returns the first message of a text.
 func (p *draftPlatform) Fit(text string) string {
 	list := markup.Parts(text[:min(len(text), draftBytes)], markup.MaxText)
-	if len(list) == 0 || !markup.HasVisible(list[0].Source) {
+	if len(list) == 0 || !txt.HasVisible(list[0].Source) {
 		return ""
 	}
 	return list[0].Source

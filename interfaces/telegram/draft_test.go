@@ -798,6 +798,10 @@ func (s *draftStage) Answer(ctx context.Context, t testing.TB, parts *coretest.P
 	return doCtx(ctx, t, s.d, "message_telegram", s.place(), fmt.Sprintf(`{"text":%q}`, text), parts)
 }
 
+func (s *draftStage) End(command bool) {
+	s.d.Observe(watch.TurnEnd{Turn: core.TurnID{Path: s.place(), Seq: 1}, Command: command})
+}
+
 func (s *draftStage) Texts() []string { return shownTexts(s.world, group) }
 
 func (s *draftStage) Fail(request coretest.DraftRequest, fault coretest.DraftFault) {

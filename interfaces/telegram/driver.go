@@ -237,7 +237,9 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	return &intake{d: d, in: in, convert: c, stored: map[int64]bool{}, damaged: map[int64]int{}}, nil
+	i := &intake{d: d, convert: c, stored: map[int64]bool{}}
+	i.in = driver.Receiver{Inbox: in, Skip: i.skip}
+	return i, nil
 }
 
 // Reaches implements core.Reachable. Nothing can be sent after Telegram refused the token. Messages then wait for

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -100,13 +101,9 @@ func formOf(f *core.Upload) form {
 	return form{"sendDocument", "document", "file.bin"}
 }
 
-// sendMedia returns the Do of an action that sends a file in that form.
-func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Result, error) {
-	return func(ctx context.Context, call core.Call) (r core.Result, err error) {
-		var m media
-		if err := d.read(call, &m); err != nil {
-			return r, err
-		}
+// sendMedia returns a function that sends a file in that form.
+func (d *delivery) sendMedia(f form) func(context.Context, core.Call, *media) error {
+	return func(ctx context.Context, call core.Call, m *media) error {
 		name := m.Name
 		if u, err := url.Parse(m.URL); name == "" && err == nil {
 			name = u.Path
@@ -114,7 +111,7 @@ func (d *delivery) sendMedia(f form) func(context.Context, core.Call) (core.Resu
 		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
 		o := d.file(f, m.to, file, "", m.Caption)
 		o.addressed, o.here, o.number, o.following = m.addressed, d.isPlace(call.Path, m.to), 1, 1
-		return r, d.send(ctx, call.Deliveries, o)
+		return d.send(ctx, call.Deliveries, o)
 	}
 }
 
@@ -151,7 +148,7 @@ func (d *delivery) file(f form, to chatKey, file botapi.File, alt, caption strin
 		file.Name = f.name
 	}
 	parts := []markup.Part{{}}
-	if markup.HasVisible(markup.Visible(caption)) {
+	if txt.HasVisible(markup.Visible(caption)) {
 		parts = markup.Parts(caption, markup.MaxCaption)
 	}
 	shown := "[" + f.field + " " + file.Name

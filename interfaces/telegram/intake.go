@@ -1,12 +1,14 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"slices"
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/driver"
 )
 
 const (
@@ -18,14 +20,13 @@ const (
 // together. Until an album is complete, its updates are not confirmed, so Telegram sends them again.
 type intake struct {
 	d       *Driver
-	in      core.Inbox
+	in      driver.Receiver
 	convert *converter
 	waiting map[album]waitingAlbum // albums that may still grow
 	stored  map[int64]bool         // updates that are stored or skipped, but not confirmed yet
-	pending map[int64]bool         // updates of waiting albums
-	damaged map[int64]int          // how often an update failed with core.ErrDamaged while others were stored
 }
 
+// album names an album of a place. Its group is "" for messages without one.
 type album struct {
 	place core.Path
 	group string
@@ -33,75 +34,81 @@ type album struct {
 
 // waitingAlbum is the state of an album that may still grow.
 type waitingAlbum struct {
-	parts    int
+	ids      []int64 // of its updates
 	lastPart time.Time
 }
 
-// item is an update with its events. id is 0 if it cannot be decoded.
+// item is what is stored together: the events of one update, or those of an album.
 type item struct {
-	id    int64
-	parts []int64 // ids of the updates with further parts of the album
+	ids []int64 // of its updates
 	converted
 }
 
-// place returns the place of an item; zero if it has no events.
-func (it *item) place() core.Path {
+// key returns the place and the album of an item; zero if it has no events.
+func (it *item) key() album {
 	if len(it.events) == 0 {
-		return core.Path{}
+		return album{}
 	}
-	return it.events[0].Message.Path
+	return album{it.events[0].Message.Path, it.album}
 }
 
 // Pause implements botapi.Intake.
 func (i *intake) Pause() time.Duration {
 	var longest time.Duration
-	for _, h := range i.waiting {
-		longest = max(longest, albumQuiet-time.Since(h.lastPart), time.Millisecond)
+	for _, w := range i.waiting {
+		longest = max(longest, albumQuiet-time.Since(w.lastPart), time.Millisecond)
 	}
 	return longest
 }
 
 // Held implements botapi.Intake.
-func (i *intake) Held(id int64) bool { return i.pending[id] }
+func (i *intake) Held(id int64) bool {
+	for _, w := range i.waiting {
+		if slices.Contains(w.ids, id) {
+			return true
+		}
+	}
+	return false
+}
 
-// Take implements botapi.Intake. It stores a batch of updates in one commit, or one by one if that fails because
-// of one of them.
+// Take implements botapi.Intake.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {
 	items, offset := i.readyItems(i.read(ctx, raws))
-	events := make([]core.Event, 0, len(items))
+	var groups [][]core.Event
 	for _, it := range items {
-		events = append(events, it.events...)
+		if len(it.events) > 0 {
+			groups = append(groups, it.events)
+		}
 		i.beforeReceive(it)
 	}
-	if len(events) > 0 {
-		err := i.in.Receive(ctx, events...)
-		if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
-			err = i.receiveEach(ctx, items)
-		}
-		if err != nil {
-			return 0, err
-		}
+	if err := i.in.Receive(ctx, groups); err != nil {
+		return 0, err
 	}
 	for _, it := range items {
-		i.setStored(it)
+		for _, id := range it.ids {
+			i.stored[id] = true
+		}
 		if it.press != nil {
 			i.d.background(func(ctx context.Context) { i.d.endPress(ctx, it.press) })
 		}
 	}
 	if len(i.waiting) == 0 {
 		clear(i.stored)
-		clear(i.damaged)
 	}
 	return offset, nil
 }
 
-// read decodes and converts updates. One that cannot be decoded is skipped: it has no events.
+// read decodes and converts updates. One that cannot be decoded has no events and, if even its id is unknown, no item.
 func (i *intake) read(ctx context.Context, raws []json.RawMessage) []item {
-	items, updates := make([]item, len(raws)), make([]*update, len(raws))
-	for n, raw := range raws {
-		var err error
-		if updates[n], items[n].id, err = decode(raw); err != nil {
+	var items []item
+	var updates []*update
+	for _, raw := range raws {
+		u, id, err := decode(raw)
+		if err != nil {
 			i.d.log.Error("update skipped", "err", err)
+		}
+		if id > 0 {
+			items, updates = append(items, item{ids: []int64{id}}), append(updates, u)
 		}
 	}
 	i.d.ranks.loadAdmins(ctx, updates)
@@ -133,73 +140,69 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 	return c
 }
 
-// readyItems returns the items to store now, in which the parts of each complete album are joined. The offset
-// confirms all updates of the batch before the first part of an album that may still grow.
+// readyItems returns the items to store now, in which the parts of each complete album are joined. An album may still
+// grow if it is the newest of its place, and got its last part less than albumQuiet ago. The offset confirms all
+// updates of the batch before the first part of such an album.
 func (i *intake) readyItems(items []item) (ready []item, offset int64) {
-	i.hold(items)
-	joined := map[album]int{}
 	for _, it := range items {
-		key := album{it.place(), it.album}
-		first, joins := joined[key]
-		_, waits := i.waiting[key]
-		switch {
-		case waits:
-			i.pending[it.id] = true
-			continue
-		case i.stored[it.id]:
-			continue
-		case joins:
-			ready[first].join(it)
-			continue
-		case it.album != "":
-			joined[key] = len(ready)
-		}
-		ready = append(ready, it)
+		offset = max(offset, it.ids[0]+1)
 	}
-	for _, it := range items {
-		if i.pending[it.id] {
-			return ready, it.id
+	joined, newest := i.joinAlbums(items)
+	before := i.waiting
+	i.waiting = map[album]waitingAlbum{}
+	for _, it := range joined {
+		key := it.key()
+		w := before[key]
+		if len(w.ids) != len(it.ids) {
+			w = waitingAlbum{it.ids, time.Now()}
 		}
-		if it.id > 0 { // it can be read
-			offset = max(offset, it.id+1)
+		mayGrow := key.group != "" && newest[key.place] == key && len(it.ids) < maxAlbum
+		if !mayGrow || time.Since(w.lastPart) >= albumQuiet {
+			ready = append(ready, it)
+			continue
 		}
+		if len(i.waiting) == 0 {
+			offset = it.ids[0]
+		}
+		i.waiting[key] = w
 	}
 	return ready, offset
 }
 
-// hold sets waiting to the albums of a batch that may still grow: their place has no newer message, and their last
-// part came less than albumQuiet ago.
-func (i *intake) hold(items []item) {
-	parts, last := map[album]int{}, map[core.Path]string{}
+// joinAlbums joins the parts of each album. It leaves out the updates that are stored already. newest is what the last
+// message of each place belongs to.
+func (i *intake) joinAlbums(items []item) (joined []item, newest map[core.Path]album) {
+	newest = map[core.Path]album{}
+	first := map[album]int{}
 	for _, it := range items {
-		if len(it.events) > 0 {
-			parts[album{it.place(), it.album}]++
-			last[it.place()] = it.album
+		if i.stored[it.ids[0]] {
+			continue
 		}
+		key := it.key()
+		newest[key.place] = key
+		n, begun := first[key]
+		if begun && key.group != "" {
+			joined[n].join(it)
+			continue
+		}
+		first[key] = len(joined)
+		joined = append(joined, it)
 	}
-	before := i.waiting
-	i.waiting, i.pending = map[album]waitingAlbum{}, map[int64]bool{}
-	for place, name := range last {
-		key := album{place, name}
-		h := before[key]
-		if h.parts != parts[key] {
-			h = waitingAlbum{parts[key], time.Now()}
-		}
-		if name != "" && h.parts < maxAlbum && time.Since(h.lastPart) < albumQuiet {
-			i.waiting[key] = h
-		}
-	}
+	return joined, newest
 }
 
 // join adds the file and the text of a further part to the first part of an album.
 func (it *item) join(part item) {
-	it.parts = append(it.parts, part.id)
+	it.ids = append(it.ids, part.ids...)
 	m, more := &it.events[0].Message, &part.events[0].Message
 	m.Attachments = append(m.Attachments, more.Attachments...)
 	switch {
 	case m.Text == "":
 		m.Text, m.Spoken = more.Text, more.Spoken
 	case more.Text != "":
+		if m.Spoken != "" || more.Spoken != "" {
+			m.Spoken = cmp.Or(m.Spoken, m.Text) + "\n" + cmp.Or(more.Spoken, more.Text)
+		}
 		m.Text += "\n" + more.Text
 	}
 	for _, o := range more.Foreign {
@@ -230,49 +233,8 @@ func (i *intake) beforeReceive(it item) {
 	}
 }
 
-// maxDamaged is how often an update may fail with core.ErrDamaged while others are stored, before it is skipped.
-const maxDamaged = 3
-
-// receiveEach stores items one by one. After a failure, further items of the same place are not stored, to keep the
-// order. An item that can never be stored is skipped.
-func (i *intake) receiveEach(ctx context.Context, items []item) (failure error) {
-	stuck, damaged := map[core.Path]bool{}, map[int]error{}
-	count := 0
-	for n, it := range items {
-		if len(it.events) == 0 || stuck[it.place()] {
-			continue
-		}
-		switch err := i.in.Receive(ctx, it.events...); {
-		case err == nil:
-			count++
-		case errors.Is(err, core.ErrBadEvent):
-			i.skip(it, err)
-		default:
-			failure, stuck[it.place()] = err, true
-			if errors.Is(err, core.ErrDamaged) {
-				damaged[n] = err
-			}
-		}
-	}
-	for n, err := range damaged {
-		id := items[n].id
-		if count > 0 {
-			i.damaged[id]++
-		}
-		if i.damaged[id] >= maxDamaged {
-			i.skip(items[n], err)
-		}
-	}
-	return failure
-}
-
-func (i *intake) skip(it item, err error) {
-	i.d.log.Error("update skipped: it cannot be stored", "id", it.id, "err", err)
-	i.setStored(it)
-}
-
-func (i *intake) setStored(it item) {
-	for _, id := range append(it.parts, it.id) {
-		i.stored[id] = true
-	}
+// skip logs that an update can never be stored.
+func (i *intake) skip(first *core.Event, err error) {
+	m := &first.Message
+	i.d.log.Error("update skipped: it cannot be stored", "path", m.Path, "id", m.ID, "err", err)
 }

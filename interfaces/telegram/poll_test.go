@@ -14,6 +14,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/driver"
 	"synthbot/core/secret"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/telegramtest"
@@ -456,6 +457,66 @@ func doCtx(ctx context.Context, t testing.TB, d *Driver, name string, at core.Pa
 	return nil
 }
 
+// TestSpokenOfAnAlbum: what is said in an album has the captions of all parts, without their code.
+func TestSpokenOfAnAlbum(t *testing.T) {
+	code := []any{map[string]any{"type": "code", "offset": 0, "length": 4}}
+	for _, tc := range []struct {
+		first, second []any // entities of the captions
+		want          string
+	}{{nil, nil, ""}, {code, nil, "     one\nAria two"}, {nil, code, "Aria one\n     two"}} {
+		inBubble(t, nil, func(t *testing.T, w *world) {
+			in := &coretest.Inbox{}
+			_, stop := w.run(t, in)
+			for n, caption := range []string{"Aria one", "Aria two"} {
+				entities := [][]any{tc.first, tc.second}[n]
+				w.Say(group, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1", "caption": caption, "caption_entities": entities,
+					"photo": []any{map[string]any{"file_id": caption, "file_unique_id": caption, "width": 10, "height": 10}}}})
+			}
+			m := in.Wait(t, 1)[0].Message
+			if m.Text != "Aria one\nAria two" || m.Spoken != tc.want {
+				t.Errorf("got text %q and spoken %q, want %q", m.Text, m.Spoken, tc.want)
+			}
+			_ = stop()
+		})
+	}
+}
+
+// TestJoin: the first part of an album gets what it lacks from further parts, within the limit of foreign texts.
+func TestJoin(t *testing.T) {
+	part := func(id int64, m core.Message) item {
+		return item{ids: []int64{id}, converted: converted{events: []core.Event{{Message: m}}}}
+	}
+	it := part(1, core.Message{Foreign: slices.Repeat([]core.Foreign{{Text: "first"}}, core.MaxForeign-1)})
+	it.join(part(2, core.Message{Text: "two", Spoken: "2", Addressed: core.AddressedMention, Foreign: []core.Foreign{{}, {Text: "a"}, {Text: "b"}}}))
+	it.join(part(3, core.Message{Addressed: core.AddressedReply}))
+	m := it.events[0].Message
+	if m.Text != "two" || m.Spoken != "2" || m.Addressed != core.AddressedMention || !slices.Equal(it.ids, []int64{1, 2, 3}) {
+		t.Errorf("got %+v of the updates %d", m, it.ids)
+	}
+	if len(m.Foreign) != core.MaxForeign || m.Foreign[core.MaxForeign-1].Text != "a" {
+		t.Errorf("got foreign texts %+v, want %d, the last one a", m.Foreign, core.MaxForeign)
+	}
+}
+
+// TestFullAlbum: an album that cannot grow any more is received at once.
+func TestFullAlbum(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		for n := range maxAlbum {
+			file := fmt.Sprint(n)
+			w.Say(jay, jay, telegramtest.Saying{Extra: map[string]any{"media_group_id": "1",
+				"photo": []any{map[string]any{"file_id": file, "file_unique_id": file, "width": 10, "height": 10}}}})
+		}
+		in := &coretest.Inbox{}
+		began := time.Now()
+		_, stop := w.run(t, in)
+		m := in.Wait(t, 1)[0].Message
+		if took := time.Since(began); len(m.Attachments) != maxAlbum || took >= albumQuiet {
+			t.Errorf("got %d files after %s, want %d at once", len(m.Attachments), took, maxAlbum)
+		}
+		_ = stop()
+	})
+}
+
 // TestRefusedAlbum is skipped with all of its parts, also if another update must wait.
 func TestRefusedAlbum(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, w *world) {
@@ -522,11 +583,11 @@ func TestMessagesBesideAnAlbum(t *testing.T) {
 	})
 }
 
-// TestDamagedForAWhile: an event that fails with ErrDamaged is skipped after maxDamaged
+// TestDamagedForAWhile: an event that fails with ErrDamaged is skipped after driver.MaxDamaged
 // tries, and not before. Later messages of its chat wait for it meanwhile.
 func TestDamagedForAWhile(t *testing.T) {
 	for times, want := range map[int][]string{
-		1: {"elsewhere", "one", "two"}, maxDamaged - 1: {"elsewhere", "one", "two"}, maxDamaged: {"elsewhere", "two"},
+		1: {"elsewhere", "one", "two"}, driver.MaxDamaged - 1: {"elsewhere", "one", "two"}, driver.MaxDamaged: {"elsewhere", "two"},
 	} {
 		inBubble(t, nil, func(t *testing.T, w *world) {
 			triedAlone := 0

@@ -15,6 +15,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/core/driver"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
@@ -60,27 +61,40 @@ func (n *anyID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// payload is the payload of an action. check validates it and fills in its derived fields.
-type payload interface {
+// payload is the payload of an action, a *P. check validates it and fills in its derived fields.
+type payload[P any] interface {
+	*P
 	address() *addressed
 	check(d *delivery, call core.Call) error
 }
 
-// read decodes and checks a call's payload.
-func (d *delivery) read(call core.Call, p payload) (err error) {
-	if err := json.Unmarshal(call.Payload, p); err != nil {
-		return core.Errorf(core.Invalid, "invalid payload: %v", err)
+// handle returns an action that decodes and checks its payload, which do then carries out.
+func handle[P any, T payload[P]](
+	d *delivery, a core.Action, do func(ctx context.Context, call core.Call, p T) error,
+) core.Action {
+	read := func(call core.Call) (p T, err error) {
+		p = new(P)
+		if err := json.Unmarshal(call.Payload, p); err != nil {
+			return p, core.Errorf(core.Invalid, "invalid payload: %v", err)
+		}
+		to := p.address()
+		if to.to, err = d.target(call.Path, to.Path); err == nil {
+			err = p.check(d, call)
+		}
+		return p, err
 	}
-	a := p.address()
-	if a.to, err = d.target(call.Path, a.Path); err == nil {
-		err = p.check(d, call)
+	a.Check = func(_ context.Context, call core.Call) error {
+		_, err := read(call)
+		return err
 	}
-	return err
-}
-
-// checkPayload returns the Check of an action. empty returns an empty payload of its type.
-func (d *delivery) checkPayload(empty func() payload) func(context.Context, core.Call) error {
-	return func(_ context.Context, call core.Call) error { return d.read(call, empty()) }
+	a.Do = func(ctx context.Context, call core.Call) (r core.Result, err error) {
+		p, err := read(call)
+		if err == nil {
+			err = do(ctx, call, p)
+		}
+		return r, err
+	}
+	return a
 }
 
 // target returns the chat or topic of a path or, if path is "", of here.
@@ -122,22 +136,18 @@ type text struct {
 }
 
 func (t *text) check(d *delivery, call core.Call) (err error) {
-	if !markup.HasVisible(markup.Visible(t.Text)) {
+	if !txt.HasVisible(markup.Visible(t.Text)) {
 		return core.Errorf(core.Invalid, "text is empty: say something, or leave the action out")
 	}
 	t.keyboard, err = d.keyboard(call, t.to, suggest(t.Buttons, t.Suggest))
 	return err
 }
 
-func (d *delivery) sendText(ctx context.Context, call core.Call) (r core.Result, err error) {
-	var t text
-	switch err := d.read(call, &t); {
-	case err != nil:
-		return r, err
-	case t.Recipient != "": // the check of the plan replaces a known one by its path
-		return r, core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
+func (d *delivery) sendText(ctx context.Context, call core.Call, t *text) error {
+	if t.Recipient != "" { // the check of the plan replaces a known one by its path
+		return core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
 	}
-	return r, d.send(ctx, call.Deliveries, outgoing{
+	return d.send(ctx, call.Deliveries, outgoing{
 		addressed: t.addressed, here: d.isPlace(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
 		keyboard: t.keyboard, priority: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
 	})
@@ -328,7 +338,7 @@ func (d *Driver) Tell(ctx context.Context, to core.Path, text string) error {
 	if err != nil {
 		return core.Errorf(core.Invalid, "%q is not a place of %s", to, d.opt.Name)
 	}
-	if !markup.HasVisible(markup.Visible(text)) {
+	if !txt.HasVisible(markup.Visible(text)) {
 		return core.Errorf(core.Invalid, "the text is empty")
 	}
 	ctx = driver.Unheld(ctx)
@@ -374,13 +384,13 @@ func explain(err error) error {
 		e.Kind, e.Text = core.Invalid,
 			"Telegram does not accept that file: it is missing, too large, or of the wrong type"
 	case botapi.Says(err, "thread not found", "TOPIC_DELETED"):
-		e.Text = "that topic is gone"
+		e.Kind, e.Text = core.Forbidden, "that topic is gone"
 	case botapi.Says(err, "TOPIC_CLOSED"):
-		e.Text = "that topic is closed"
+		e.Kind, e.Text = core.Forbidden, "that topic is closed"
 	case botapi.Says(err, "not found", "can't be edited", "can't be deleted"):
 		e.Kind, e.Text = core.Invalid, "that message does not exist, or the bot may not change it"
 	case botapi.Says(err, "not enough rights", "CHAT_WRITE_FORBIDDEN", "have no rights"):
-		e.Text = "the bot lacks the right to do that there"
+		e.Kind, e.Text = core.Forbidden, "the bot lacks the right to do that there"
 	}
 	if away {
 		e.Err = fmt.Errorf("%w: %w", core.ErrAway, err)

@@ -10,7 +10,6 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
-	"synthbot/interfaces/telegram/markup"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -26,18 +25,6 @@ func TestAnyID(t *testing.T) {
 		got := anyID("")
 		if err := json.Unmarshal([]byte(raw), &got); err == nil {
 			t.Errorf("%s: got %q, want an error", raw, got)
-		}
-	}
-}
-
-// TestHasVisible: a text of blank or invisible characters is empty.
-func TestHasVisible(t *testing.T) {
-	for text, want := range map[string]bool{
-		"a": true, " . ": true, "👍": true, "": false, " \n\t": false, "\u00a0\u3000": false, "\u2060": false, "\u3164": false, "\u2800": false,
-		"\u200b\u0000": false,
-	} {
-		if got := markup.HasVisible(text); got != want {
-			t.Errorf("HasVisible(%q) = %v, want %v", text, got, want)
 		}
 	}
 }

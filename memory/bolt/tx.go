@@ -47,6 +47,13 @@ func (t *tx) MakeBucket(name string) error {
 	return err
 }
 
+func (t *tx) DropBucket(name string) error {
+	if t.Tx.Bucket([]byte(name)) == nil {
+		return nil
+	}
+	return t.DeleteBucket([]byte(name))
+}
+
 type bucket struct{ *bbolt.Bucket }
 
 func (b bucket) Cursor(_, _ []byte) kv.Cursor { return cursor{b.Bucket.Cursor()} }

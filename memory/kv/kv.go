@@ -84,6 +84,9 @@ type Tx interface {
 	Bucket(name string) Bucket
 	// MakeBucket creates a bucket unless it exists.
 	MakeBucket(name string) error
+	// DropBucket deletes a bucket with all that it holds, if it exists. Buckets are made and dropped while
+	// nothing else uses the store.
+	DropBucket(name string) error
 }
 
 // Bucket is an ordered map with a counter.

@@ -24,7 +24,7 @@ type cursor struct {
 // read reads up to limit pairs between two keys in a direction, and moves to the first of them.
 func (c *cursor) read(from, to []byte, backward bool, limit int) (k, v []byte) {
 	c.tx.fetch()
-	if rows, all, ok := c.tx.spans.read(c.tx.dirty, from, to, backward); ok {
+	if rows, all, ok := c.tx.spans.read(from, to, backward); ok {
 		c.rows, c.at, c.backward, c.limit = rows, 0, backward, len(rows)
 		if all {
 			c.limit++

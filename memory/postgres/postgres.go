@@ -302,7 +302,7 @@ func (db *DB) try(f func(kv.Tx) error, unsure bool) error {
 		if err := f(t); err != nil {
 			return err
 		}
-		t.dirty[db.marker] = number
+		t.put(db.marker, number)
 		t.flush("commit")
 		db.ids.Store(&t.ids)
 		return nil
@@ -318,7 +318,7 @@ func (db *DB) Close() error {
 		_ = catchFault(func() error { // a marker that stays does no harm
 			t := db.newTx(context.Background(), beginWrite)
 			defer t.release()
-			t.dirty[db.marker] = nil
+			t.put(db.marker, nil)
 			t.flush("commit")
 			return nil
 		})

@@ -24,7 +24,7 @@ type wholeRange struct {
 	limit    int
 }
 
-// Prefetch implements kv.Reader.
+// Prefetch implements kv.Prefetcher.
 func (t *tx) Prefetch(what ...kv.Range) {
 	for _, r := range what {
 		id, ok := t.ids[r.Bucket]
@@ -89,6 +89,7 @@ func (r wholeRange) statement() statement {
 
 // storePrefetched keeps the results of what was prefetched.
 func (t *tx) storePrefetched(a prefetch, results []*pgconn.Result) {
+	before := len(t.spans)
 	if len(a.keys) > 0 {
 		for _, key := range a.keys {
 			t.known[string(key)] = nil
@@ -113,6 +114,9 @@ func (t *tx) storePrefetched(a prefetch, results []*pgconn.Result) {
 		}
 		t.spans = append(t.spans, s)
 	}
+	for key, value := range t.dirty {
+		t.spans[before:].set([]byte(key), value)
+	}
 }
 
 // span is all that is stored in a range of whole keys with one first byte, in order.
@@ -121,29 +125,51 @@ type span struct {
 	rows     [][][]byte
 }
 
-// spans are what a transaction has read ahead. They do not contain changes that it has not sent yet.
-type spans []span
-
-// get returns the value of a key; nil if it does not exist. ok is false if no span covers it.
-func (s spans) get(key []byte) (value []byte, ok bool) {
-	for _, one := range s {
-		if bytes.Compare(key, one.from) < 0 || bytes.Compare(key, one.to) >= 0 {
-			continue
-		}
-		i, found := slices.BinarySearchFunc(one.rows, key, compareRow)
-		if found {
-			value = one.rows[i][1]
-		}
-		return value, true
+// covers reports whether a key is in the range, and where in rows it is, or would be.
+func (s *span) covers(key []byte) (at int, found, covered bool) {
+	if bytes.Compare(key, s.from) < 0 || bytes.Compare(key, s.to) >= 0 {
+		return 0, false, false
 	}
-	return nil, false
+	at, found = slices.BinarySearchFunc(s.rows, key, compareRow)
+	return at, found, true
 }
 
 func compareRow(row [][]byte, key []byte) int { return bytes.Compare(row[0], key) }
 
-// read returns known pairs of a range in a direction, with the changes in dirty applied. all reports
-// whether these are all pairs of the range. ok is false if the first ones are not known.
-func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (rows [][][]byte, all, ok bool) {
+// spans are what a transaction has read ahead, with its own changes.
+type spans []span
+
+// get returns the value of a key; nil if it does not exist. ok is false if no span covers it.
+func (s spans) get(key []byte) (value []byte, ok bool) {
+	for i := range s {
+		at, found, covered := s[i].covers(key)
+		if found {
+			return s[i].rows[at][1], true
+		}
+		ok = ok || covered
+	}
+	return nil, ok
+}
+
+// set changes the value of a key; nil deletes it.
+func (s spans) set(key, value []byte) {
+	for i := range s {
+		at, found, covered := s[i].covers(key)
+		rows := &s[i].rows
+		switch {
+		case found && value == nil:
+			*rows = slices.Delete(*rows, at, at+1)
+		case found:
+			(*rows)[at] = [][]byte{key, value}
+		case covered && value != nil:
+			*rows = slices.Insert(*rows, at, [][]byte{key, value})
+		}
+	}
+}
+
+// read returns known pairs of a range in a direction. all reports whether these are all pairs of the range. ok is
+// false if the first ones are not known.
+func (s spans) read(from, to []byte, backward bool) (rows [][][]byte, all, ok bool) {
 	for _, one := range s {
 		begins := bytes.Compare(one.from, from) <= 0
 		ends := bytes.Compare(to, one.to) <= 0
@@ -151,44 +177,22 @@ func (s spans) read(dirty map[string][]byte, from, to []byte, backward bool) (ro
 		if !overlap || backward && !ends || !backward && !begins {
 			continue
 		}
-		part := span{from, to, nil}
-		if !begins {
-			part.from = one.from
+		first, last := 0, len(one.rows)
+		if begins {
+			first, _ = slices.BinarySearchFunc(one.rows, from, compareRow)
 		}
-		if !ends {
-			part.to = one.to
+		if ends {
+			last, _ = slices.BinarySearchFunc(one.rows, to, compareRow)
 		}
-		first, _ := slices.BinarySearchFunc(one.rows, part.from, compareRow)
-		last, _ := slices.BinarySearchFunc(one.rows, part.to, compareRow)
-		part.rows = slices.Clone(one.rows[first:last])
-		part.apply(dirty)
 		all = begins && ends
-		if len(part.rows) == 0 && !all {
+		if first == last && !all {
 			continue
 		}
+		rows = slices.Clone(one.rows[first:last])
 		if backward {
-			slices.Reverse(part.rows)
+			slices.Reverse(rows)
 		}
-		return part.rows, all, true
+		return rows, all, true
 	}
 	return nil, false, false
-}
-
-// apply applies changes to the rows.
-func (s *span) apply(dirty map[string][]byte) {
-	for k, value := range dirty {
-		key := []byte(k)
-		if bytes.Compare(key, s.from) < 0 || bytes.Compare(key, s.to) >= 0 {
-			continue
-		}
-		i, found := slices.BinarySearchFunc(s.rows, key, compareRow)
-		switch {
-		case found && value == nil:
-			s.rows = slices.Delete(s.rows, i, i+1)
-		case found:
-			s.rows[i] = [][]byte{key, value}
-		case value != nil:
-			s.rows = slices.Insert(s.rows, i, [][]byte{key, value})
-		}
-	}
 }

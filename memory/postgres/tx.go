@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	beginView  = "begin isolation level repeatable read read only"
-	beginWrite = "begin isolation level serializable"
-	upsert     = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
-	deleteAll  = "delete from kv where k = any($1)"
+	beginView   = "begin isolation level repeatable read read only"
+	beginWrite  = "begin isolation level serializable"
+	upsert      = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
+	deleteAll   = "delete from kv where k = any($1)"
+	deleteRange = "delete from kv where k >= $1 and k < $2"
 )
 
 // First bytes of keys.
@@ -184,13 +185,18 @@ func (t *tx) get(key string) []byte {
 	return value
 }
 
+// put changes the value of a whole key; nil deletes it. It is sent with the next flush.
+func (t *tx) put(key string, value []byte) {
+	t.dirty[key] = value
+	t.spans.set([]byte(key), value)
+}
+
 // flush sends the changes, and a last statement unless it is "".
 func (t *tx) flush(last string) {
 	t.prefetch = prefetch{}
 	var all []statement
 	var keys, values, deleted [][]byte
 	for _, key := range slices.Sorted(maps.Keys(t.dirty)) { // the same order everywhere, against deadlocks
-		t.spans = slices.DeleteFunc(t.spans, func(s span) bool { return s.from[0] == key[0] })
 		value := t.dirty[key]
 		if value == nil {
 			deleted = append(deleted, []byte(key))
@@ -262,7 +268,21 @@ func (t *tx) MakeBucket(name string) error {
 	}
 	t.ids = maps.Clone(t.ids)
 	t.ids[name] = id
-	t.dirty[string(rune(names))+name] = []byte{id}
+	t.put(string(rune(names))+name, []byte{id})
+	return nil
+}
+
+func (t *tx) DropBucket(name string) error {
+	id, ok := t.ids[name]
+	if !ok {
+		return nil
+	}
+	t.flush("")
+	t.run(statement{deleteRange, [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
+	t.known, t.spans, t.ids = make(map[string][]byte), nil, maps.Clone(t.ids)
+	delete(t.ids, name)
+	t.put(string(rune(names))+name, nil)
+	t.put(sequenceKey(id), nil)
 	return nil
 }
 
@@ -297,12 +317,12 @@ func (b bucket) Put(key, value []byte) error {
 	case len(key) > maxKey:
 		return fmt.Errorf("key too large: %d bytes, at most %d can be stored", len(key), maxKey)
 	}
-	b.tx.dirty[b.key(key)] = append([]byte{}, value...)
+	b.tx.put(b.key(key), append([]byte{}, value...))
 	return nil
 }
 
 func (b bucket) Delete(key []byte) error {
-	b.tx.dirty[b.key(key)] = nil
+	b.tx.put(b.key(key), nil)
 	return nil
 }
 
@@ -315,7 +335,7 @@ func (b bucket) Sequence() uint64 {
 }
 
 func (b bucket) SetSequence(n uint64) error {
-	b.tx.dirty[sequenceKey(b.id)] = binary.BigEndian.AppendUint64(nil, n)
+	b.tx.put(sequenceKey(b.id), binary.BigEndian.AppendUint64(nil, n))
 	return nil
 }
 

@@ -32,9 +32,12 @@ const (
 	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
 	pruneWorkers = `delete from worker where until <= clock_timestamp()`
 	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
-	renewWorker  = `update worker set until = clock_timestamp() + $2 * interval '1 ms' where id = $1 returning barrier`
-	endWorker    = `update worker set until = '-infinity' where id = $1`
-	endParts     = `delete from part where worker = $1`
+	// renewWorker renews an expired lease, too, but not one that endWorker has ended: the server may still execute
+	// a renewal that this process has cancelled.
+	renewWorker = `update worker set until = clock_timestamp() + $2 * interval '1 ms' ` +
+		`where id = $1 and isfinite(until) returning barrier`
+	endWorker = `update worker set until = '-infinity' where id = $1`
+	endParts  = `delete from part where worker = $1`
 	// checkWorker locks the worker's own row. It fails with divisionByZero if the lease has expired or the
 	// row is gone, or if there is a barrier that this process has not handled yet. It also sets how long
 	// the transaction may be idle.
@@ -195,10 +198,9 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-tick.C:
 		case <-db.parts.recheck:
 		}
-		released := db.parts.released.Load()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.JoinOnWrite {
-			err = db.balanceParts(ctx, released, now)
+			err = db.balanceParts(ctx, now)
 		}
 		away := isAway(err)
 		if errors.Is(err, core.ErrFenced) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,6 +160,20 @@ func TestFenceByRenewal(t *testing.T) {
 	}
 	if err := put(former, "late"); !errors.Is(err, core.ErrFenced) || former.OwnsParts() {
 		t.Errorf("unexpected error %v; owns parts: %v", err, former.OwnsParts())
+	}
+}
+
+// TestRenewalAfterResigning checks that a renewal that the server executes after the worker has ended its lease does
+// not bring it back: commands would have to wait until it expires.
+func TestRenewalAfterResigning(t *testing.T) {
+	db := started(t, coretest.StartPostgres(t).URL, Options{})
+	db.resign(t.Context())
+	if _, err := db.renew(t.Context()); !errors.Is(err, core.ErrFenced) {
+		t.Errorf("renewal: got %v, want %v", err, core.ErrFenced)
+	}
+	workers, err := db.Workers(t.Context())
+	if err != nil || slices.ContainsFunc(workers, func(w kv.Worker) bool { return w.Lease > 0 }) {
+		t.Errorf("got the workers %+v, %v; want none with a lease", workers, err)
 	}
 }
 

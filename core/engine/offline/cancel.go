@@ -11,11 +11,11 @@ import (
 )
 
 // listReminders plans the action that lists reminders: to show them, or to find those to cancel.
-func (s reminderReplies) listReminders() plan {
+func (s reminderReplies) listReminders(understood) plan {
 	if !s.has(actionList) {
 		return s.speak("", s.say("remindnone"))
 	}
-	return plan{Intent: "query", Actions: []step{newStep(actionList, map[string]any{})}}
+	return act("query", newStep(actionList, map[string]any{}))
 }
 
 // listed answers with the reminders that the list action returned.
@@ -26,28 +26,22 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 	}
 	_ = json.Unmarshal(raw, &found)
 	all := found.Reminders
-	if len(all) == 0 && m.topic == "forget" {
+	switch left := timeReplies(s).timeLeft(all); {
+	case len(all) == 0 && m.topic == "forget":
 		return s.speak("", s.say("forgetnone"))
-	}
-	if len(all) == 0 {
+	case len(all) == 0:
 		return s.speak("", s.say("remindlistnone"))
-	}
-	left := timeReplies(s).timeLeft(all)
-	if m.topic == "timeleft" && left != "" {
+	case m.topic == "timeleft" && left != "":
 		return s.speak("query", left)
-	}
-	answer, ok := s.correction()
-	if ok {
-		return s.correct(answer, all)
-	}
-	m, ok = s.cancelling(m)
-	if !ok {
+	case m.topic == "remindmove":
+		return s.correct(m.rest(), all)
+	case !slices.Contains([]string{"remindcancel", "forget", "forgetall"}, m.topic):
 		return s.speak("query", s.say("remindlist")+s.rows(all, found.More))
 	}
 	chosen := s.chosen(m, all)
-	_, _, kept, excepts := s.book.Cut("except", s.message())
+	_, _, kept, excepts := s.book.Read(s.message()).Cut("except")
 	switch {
-	case len(chosen) == 0 && excepts && len(s.matching(kept, all)) == len(all):
+	case len(chosen) == 0 && excepts && len(s.matching(kept.String(), all)) == len(all):
 		return s.speak("", s.say("keep"))
 	case len(chosen) == 0 && s.isSpecific(m.rest()):
 		return s.speak("clarification", s.say("cancelnone")+s.rows(all, found.More))
@@ -60,7 +54,7 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 	for _, r := range chosen[:min(len(chosen), maxCancelled)] {
 		steps = append(steps, newStep(actionCancel, map[string]any{"id": r.ID}))
 	}
-	return plan{Intent: "action", Actions: steps}
+	return act("action", steps...)
 }
 
 // maxCancelled is how many reminders are cancelled at once: a plan may have no more steps.
@@ -81,7 +75,7 @@ func (s reminderReplies) rows(all []reminder, more int) string {
 	}
 	more += len(all) - shown
 	if more > 0 {
-		b.WriteString("\n" + s.sayWith("remindmore", "n", fmt.Sprint(more)))
+		b.WriteString("\n" + s.say("remindmore", "n", fmt.Sprint(more)))
 	}
 	return b.String()
 }
@@ -94,29 +88,6 @@ func (s reminderReplies) otherZone(r reminder) string {
 		return ""
 	}
 	return " (" + r.Zone + ")"
-}
-
-// cancelling returns the message as a request to cancel, and whether it is one: by its topic, or because it chooses
-// from reminders that were listed just before, such as "the second one".
-func (s reminderReplies) cancelling(m understood) (understood, bool) {
-	switch m.topic {
-	case "remindcancel", "forget", "forgetall":
-		return m, true
-	case "timeleft", "remindlist", "recall", "whois":
-		return m, false
-	}
-	if m.topic == "no" && s.has(actionCancel) && s.saidBefore(s.lastAnswer(), "reminded", "remindedagain") {
-		m.hit = hit{topic: "remindcancel"} // "never mind"
-		return m, true
-	}
-	text := s.withoutName()
-	_, isPlace := s.position(text)
-	isChoice := isPlace || s.book.Has("all", text) || m.topic == "" && len(phrases.Split(text)) <= 5
-	if !isChoice || !s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone") {
-		return m, false
-	}
-	m.hit = hit{topic: "remindcancel", slots: []string{text}}
-	return m, true
 }
 
 // position returns the position in a list that a text names: "2", "#2", "the second one"; -1 is the last one.
@@ -138,10 +109,8 @@ func (s reminderReplies) position(text string) (n int, ok bool) {
 
 // isSpecific reports whether the rest of a request has a word that may select reminders.
 func (s reminderReplies) isSpecific(rest string) bool {
-	return slices.ContainsFunc(s.book.Split(rest), func(w phrases.Word) bool {
-		isIn := func(list string) bool { return s.book.Is(list, w.Fold) }
-		return !slices.ContainsFunc([]string{"all", "articles", "self", "polite", "plurals", "singulars"}, isIn)
-	})
+	t := s.book.Read(rest)
+	return len(t.After("all", "articles", "self", "polite", "plurals", "singulars").Words) > 0
 }
 
 // chosen returns the reminders that a request to cancel selects. If it names none, it selects all, or those that
@@ -149,32 +118,35 @@ func (s reminderReplies) isSpecific(rest string) bool {
 func (s reminderReplies) chosen(m understood, all []reminder) []reminder {
 	rest := m.rest()
 	for _, list := range []string{"ordinals", "days"} {
-		_, within, _, ok := s.book.Cut(list, s.message())
+		_, within, _, ok := s.book.Read(s.message()).Cut(list)
 		if rest == "" && ok { // it is part of the phrase
-			rest = within
+			rest = within.String()
 		}
 	}
-	if _, _, after, ok := s.book.Cut("except", s.message()); ok {
-		before, _, _, within := s.book.Cut("except", rest)
-		kept := s.matching(after, all)
-		if len(kept) == 0 || within && s.isSpecific(before) {
+	if _, _, after, ok := s.book.Read(s.message()).Cut("except"); ok {
+		before, _, _, within := s.book.Read(rest).Cut("except")
+		kept := s.matching(after.String(), all)
+		if len(kept) == 0 || within && s.isSpecific(before.String()) {
 			return nil // it is not clear enough
 		}
-		return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return slices.Contains(kept, r) })
+		return filter(all, func(r reminder) bool { return !slices.Contains(kept, r) })
 	}
-	shown := slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-		return !strings.Contains(s.lastAnswer(), clipForeign(r.Text))
-	})
+	last := s.lastAnswer()
+	shown := filter(all, func(r reminder) bool { return strings.Contains(last, clipForeign(r.Text)) })
 	n, isPlace := s.position(rest)
 	switch {
-	case isPlace && len(shown) > 0 && s.saidBefore(s.lastAnswer(), "cancelwhich", "cancelnone", "remindlist"):
+	case isPlace && len(shown) > 0 && s.saidBefore(last, "cancelwhich", "cancelnone", "remindlist"):
 		return nth(shown, n)
 	case s.isSpecific(rest):
 		return s.matching(rest, all)
-	case s.book.Has("all", s.message()), s.book.Has("plurals", s.message()), len(all) == 1:
+	case s.book.Read(s.message()).Has("all", "plurals"), len(all) == 1:
 		return all
 	}
 	return shown
+}
+
+func filter(all []reminder, keep func(reminder) bool) []reminder {
+	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return !keep(r) })
 }
 
 // nth returns only the n-th reminder, or the last one for -1, or none if there are fewer.
@@ -197,30 +169,30 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 	if isPlace && n < 24 { // "the one at 10"
 		text = fmt.Sprintf("%d:00", n)
 	}
-	when, what, err := s.findTime(text)
+	when, what, err := orderReader(s).findTime(text)
 	if err != nil {
 		when, err = s.reader.Read(text, s.now)
 	}
-	before, day, after, ok := s.book.Cut("days", text)
+	before, day, after, ok := s.book.Read(text).Cut("days")
 	if ok { // includes today, which reader refuses if the time is over
-		at, _ := timeReplies(s).dayOf(day, s.book)
-		when, what, err = spoken.When{At: at, Dated: true}, before+" "+after, nil
+		at, _ := timeReplies(s).dayOf(day.String())
+		when, what, err = spoken.When{At: at, Dated: true}, before.String()+" "+after.String(), nil
 	}
 	layouts := []string{"15:04", "03:04"} // "the one at 10" may be the morning's or the evening's
 	if when.Dated {
 		layouts = []string{"2006-01-02"}
 	}
 	var then []reminder
-	for i := 0; err == nil && len(then) == 0 && i < len(layouts); i++ {
-		then = slices.DeleteFunc(slices.Clone(all), func(r reminder) bool {
-			return r.at().Format(layouts[i]) != when.At.Format(layouts[i])
-		})
+	for _, layout := range layouts {
+		if err == nil && len(then) == 0 {
+			then = filter(all, func(r reminder) bool { return r.at().Format(layout) == when.At.Format(layout) })
+		}
 	}
 	if len(then) > 0 {
 		all, text = then, what
 	}
-	keys := keywords(text, s.books)
-	hits := func(r reminder) int { return matching(r.Text+" "+s.moment(r.at())+" "+s.every(r.Repeat), keys) }
+	keys := keywordsOf(text, s.books)
+	hits := func(r reminder) int { return keys.in(r.Text + " " + s.moment(r.at()) + " " + s.every(r.Repeat)) }
 	most := 0
 	for _, r := range all {
 		most = max(most, hits(r))
@@ -228,7 +200,7 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 	if most == 0 && (len(keys) > 0 || len(then) == 0) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(r reminder) bool { return hits(r) < most })
+	return filter(all, func(r reminder) bool { return hits(r) == most })
 }
 
 func (s reminderReplies) cancelled(outputs []output) plan {
@@ -242,7 +214,7 @@ func (s reminderReplies) cancelled(outputs []output) plan {
 		}
 	}
 	if len(gone) >= maxCancelled {
-		return s.speak("", s.sayWith("cancelledmany", "n", fmt.Sprint(len(gone))))
+		return s.speak("", s.say("cancelledmany", "n", fmt.Sprint(len(gone))))
 	}
-	return s.speak("", s.sayWith("cancelled", "text", strings.Join(gone, "; ")))
+	return s.speak("", s.say("cancelled", "text", strings.Join(gone, "; ")))
 }

@@ -17,113 +17,114 @@ import (
 // timeReplies answers questions about the time and the date.
 type timeReplies struct{ *speaker }
 
-// zonesOf finds the time zones of a place. name is the place without the words around it ("the city of …",
-// "… right now").
-func (s timeReplies) zonesOf(text string) (name string, zones []string) {
-	words := phrases.Split(text)
-	known := func(words []phrases.Word) bool {
-		return len(places.Zones(text[words[0].Start:words[len(words)-1].End])) > 0
-	}
-	for len(words) > 1 && s.book.Is("articles", words[0].Fold) && !known(words) {
-		words = words[1:]
-	}
-	for len(words) > 1 && s.book.Is(phrases.Filler, words[len(words)-1].Fold) && !known(words) {
-		words = words[:len(words)-1]
-	}
-	if len(words) == 0 {
-		return "", nil
-	}
-	name = text[words[0].Start:words[len(words)-1].End]
-	return name, places.Zones(name)
+// place is a place that a text names, with its time zones. An unknown place has none.
+type place struct {
+	name  string
+	zones []string
 }
 
-// timeIn answers with the time here, or in the places that a text names.
-func (s timeReplies) timeIn(text string) string {
-	if text == "" && s.zone == "" {
+// placeIn reads a place, without the words around it ("the city of …", "… right now").
+func (s timeReplies) placeIn(text string) place {
+	t := s.book.Read(text)
+	isKnown := func() bool { return len(places.Zones(t.String())) > 0 }
+	for len(t.Words) > 1 && t.Begins("articles") > 0 && !isKnown() {
+		t = t.From(1)
+	}
+	for len(t.Words) > 1 && t.Ends(1, phrases.Filler) && !isKnown() {
+		t = t.Before(len(t.Words) - 1)
+	}
+	return place{t.String(), places.Zones(t.String())}
+}
+
+// placesIn reads a place or a list such as "Rome, Paris and London". known reports whether it knows all of them.
+func (s timeReplies) placesIn(text string) (all []place, known bool) {
+	one := s.placeIn(text)
+	if text == "" || len(one.zones) > 0 {
+		return []place{one}, true
+	}
+	item := ""
+	known = true
+	for w := range strings.FieldsSeq(text + " ,") {
+		bare := strings.Trim(w, ",;&")
+		isAnd := bare == "" || s.book.Is("and", txt.Fold(bare))
+		if !isAnd {
+			item = join(item, bare)
+		}
+		if item != "" && (isAnd || strings.HasSuffix(w, ",")) {
+			next := s.placeIn(item)
+			all, item, known = append(all, next), "", known && len(next.zones) > 0
+		}
+	}
+	return all, known
+}
+
+// textOf returns the text that names the places of a message. If it says "there", that is the last one.
+func (s timeReplies) textOf(m understood) string {
+	if strings.HasSuffix(m.topic, "there") {
+		return followUpReplies(s).lastPlace()
+	}
+	return m.rest()
+}
+
+// timeIn answers with the time here, in places, or after a span of time.
+func (s timeReplies) timeIn(m understood) string {
+	text := s.textOf(m)
+	words := phrases.Split(text)
+	fold := txt.Fold(text)
+	then, err := s.reader.Read(text, s.now)
+	named, known := s.placesIn(text)
+	switch {
+	case text == "" && s.zone == "":
 		return s.say("time")
-	}
-	if s.isSpan(text) {
-		then, _ := s.reader.Read(text, s.now)
-		return s.sayWith("timethen", "at", s.moment(then.At))
-	}
-	named := []string{text}
-	_, zones := s.zonesOf(text)
-	if len(zones) == 0 {
-		named = s.cutList(text)
+	case s.book.Is("tongues", fold), s.book.Is("units", fold): // "and in French?"
+		return ""
+	case m.topic == "time" && len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil:
+		return s.say("timethen", "at", s.moment(then.At))
+	case !known && (s.strict || m.topic == "timeplace"):
+		return ""
 	}
 	var told []string
 	if text == "" {
 		told = []string{s.zone + ": " + s.momentIn(s.now.Location())}
 	}
-	for _, each := range named[:min(len(named), 4)] {
-		name, zones := s.zonesOf(each)
-		for _, zone := range zones[:min(len(zones), 4)] {
+	for _, p := range named[:min(len(named), 4)] {
+		for _, zone := range p.zones[:min(len(p.zones), 4)] {
 			loc, err := time.LoadLocation(zone)
 			if err != nil {
 				continue
 			}
-			place := placeName(name)
-			if len(zones) > 1 {
-				place = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
+			name := placeName(p.name)
+			if len(p.zones) > 1 {
+				name = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 			}
-			told = append(told, place+": "+s.momentIn(loc))
+			told = append(told, name+": "+s.momentIn(loc))
 		}
 	}
 	switch {
 	case len(told) == 0:
 		return s.say("timewhere")
 	case len(told) == 1:
-		place, at, _ := strings.Cut(told[0], ": ")
-		return s.fresh(s.wordings("timein", map[string]string{"place": place, "at": at}))
+		name, at, _ := strings.Cut(told[0], ": ")
+		return s.say("timein", "place", name, "at", at)
 	}
 	return strings.Join(told, "; ") + "."
 }
 
-func (s timeReplies) isSpan(text string) bool {
-	words := phrases.Split(text)
-	_, err := s.reader.Read(text, s.now)
-	return len(words) == 2 && s.book.Is("units", words[1].Fold) && err == nil
-}
-
-func (s timeReplies) dateIn(place string) string {
-	name, zones := s.zonesOf(place)
-	if len(zones) == 0 {
+func (s timeReplies) dateIn(m understood) string {
+	text := s.textOf(m)
+	p := s.placeIn(text)
+	_, known := s.placesIn(text)
+	switch {
+	case !known:
+		return ""
+	case len(p.zones) == 0:
 		return s.say("date")
 	}
-	loc, err := time.LoadLocation(zones[0])
+	loc, err := time.LoadLocation(p.zones[0])
 	if err != nil {
 		return s.say("timewhere")
 	}
-	return s.fresh(s.wordings("datein", map[string]string{"place": placeName(name), "day": s.date(s.now.In(loc))}))
-}
-
-// knowsPlaces reports whether a text names only known places.
-func (s timeReplies) knowsPlaces(text string, b *phrases.Book) bool {
-	here := timeReplies{s.in(b)}
-	unknown := func(name string) bool {
-		_, zones := here.zonesOf(name)
-		return len(zones) == 0
-	}
-	return text == "" || !unknown(text) || !slices.ContainsFunc(here.cutList(text), unknown)
-}
-
-// cutList cuts a list such as "Rome, Paris and London" into its items.
-func (s timeReplies) cutList(text string) (items []string) {
-	item := ""
-	for w := range strings.FieldsSeq(text) {
-		bare := strings.Trim(w, ",;&")
-		isAnd := s.book.Is("and", txt.Fold(bare)) || bare == ""
-		if !isAnd {
-			item = join(item, bare)
-		}
-		if (isAnd || strings.HasSuffix(w, ",")) && item != "" {
-			items, item = append(items, item), ""
-		}
-	}
-	if item != "" {
-		items = append(items, item)
-	}
-	return items
+	return s.say("datein", "place", placeName(p.name), "day", s.date(s.now.In(loc)))
 }
 
 // placeName capitalises the words of a place.
@@ -142,7 +143,7 @@ func (s timeReplies) momentIn(loc *time.Location) string {
 	there := s.now.In(loc)
 	clock := there.Format("15:04")
 	if there.YearDay() != s.now.YearDay() {
-		clock += " (" + strings.Split(s.book.Says["weekdays"][0], ", ")[there.Weekday()] + ")"
+		clock += " (" + s.names("weekdays")[there.Weekday()] + ")"
 	}
 	return clock
 }
@@ -155,16 +156,16 @@ var yearOf = txt.Pattern(`\b(1[6-9]|20)\d\d\b`)
 
 // dayOf reads a day: from the book's lists (yesterday, Christmas), or as a month, a date or another time. It returns
 // the zero Time for a day that does not exist.
-func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
-	if text == "" {
-		return s.now, true
+func (s timeReplies) dayOf(text string) (time.Time, bool) {
+	if text == "" || strings.Contains(text, "%") {
+		return s.now, text == ""
 	}
 	key := phrases.FoldName(text)
-	if days, ok := b.Lists["days"][key]; ok {
+	if days, ok := s.book.Lists["days"][key]; ok {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
 	}
-	if day, ok := b.Lists["holidays"][key]; ok {
+	if day, ok := s.book.Lists["holidays"][key]; ok {
 		text = day // "12-25"
 		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+text, s.now.Location())
 		if err == nil && at.Before(s.now.AddDate(0, 0, -1)) {
@@ -173,7 +174,7 @@ func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 		return at, err == nil
 	}
 	when, err := s.reader.Read(text, s.now)
-	month := slices.Index(strings.Split(txt.Fold(b.Says["months"][0]), ", "), key)
+	month := s.month(key)
 	switch {
 	case errors.Is(err, spoken.ErrNever):
 		return time.Time{}, true // the day does not exist
@@ -200,61 +201,76 @@ func (s timeReplies) dayOf(text string, b *phrases.Book) (time.Time, bool) {
 	return when.At, err == nil && when.Repeat == ""
 }
 
-// dayAgo reads how long ago a day was, in days or weeks, or the last weekday of that name.
-func (s timeReplies) dayAgo(text string) (day time.Time, ok bool) {
-	when, err := s.reader.Read(text, s.now)
+// dateAgo answers with the day some days or weeks ago, or the last weekday of a name.
+func (s timeReplies) dateAgo(m understood) string {
+	when, err := s.reader.Read(m.rest(), s.now)
 	if err != nil {
-		return day, false
+		return ""
 	}
-	words := phrases.Split(text)
+	words := phrases.Split(m.rest())
 	unit := s.book.Lists["units"][words[len(words)-1].Fold]
-	if unit == "d" || unit == "wk" {
-		return s.now.AddDate(0, 0, -daysFrom(s.now, when.At)), true
+	isWeekday := len(words) == 1 && strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold)
+	switch {
+	case unit == "d", unit == "wk":
+		return s.say("dateon", "day", s.date(s.now.AddDate(0, 0, -daysFrom(s.now, when.At))))
+	case isWeekday:
+		return s.say("dateon", "day", s.date(when.At.AddDate(0, 0, -7)))
 	}
-	isWeekday := strings.Contains(txt.Fold(s.book.Says["weekdays"][0]), words[0].Fold) && len(words) == 1
-	return when.At.AddDate(0, 0, -7), isWeekday
+	return ""
 }
 
-func (s timeReplies) dateOn(text string) string {
-	at, _ := s.dayOf(text, s.book)
+func (s timeReplies) week(understood) string {
+	_, week := s.now.ISOWeek()
+	return s.say("week", "n", strconv.Itoa(week))
+}
+
+func (s timeReplies) dateOn(m understood) string {
+	text := m.rest()
+	at, ok := s.dayOf(text)
 	switch {
+	case !ok:
+		return ""
 	case text == "":
 		return s.say("date")
 	case at.IsZero():
 		return s.say("nosuchday")
 	}
-	return s.sayWith("dateon", "day", s.date(at))
+	return s.say("dateon", "day", s.date(at))
 }
 
-func (s timeReplies) daysUntil(text string) string {
-	at, _ := s.dayOf(text, s.book)
+func (s timeReplies) daysUntil(m understood) string {
+	text := m.rest()
+	at, ok := s.dayOf(text)
 	days := daysFrom(s.now, at)
 	when, rest, err := s.reader.Find(text, s.now)
 	switch {
+	case !ok:
+		return ""
 	case err == nil && rest == "" && when.Wall && !when.Dated: // a time of the day
-		more := map[string]string{"span": formatSpan(when.At.Sub(s.now)), "at": when.At.Format("15:04")}
-		return s.fresh(s.wordings("untiltime", more))
+		return s.say("untiltime", "span", formatSpan(when.At.Sub(s.now)), "at", when.At.Format("15:04"))
 	case at.IsZero():
 		return s.say("nosuchday")
 	case days < 0:
-		return s.sayWith("untilpast", "day", s.date(at))
+		return s.say("untilpast", "day", s.date(at))
 	case days == 0:
 		return s.say("untiltoday")
 	case days == 1:
-		return s.sayWith("untilone", "day", s.date(at))
+		return s.say("untilone", "day", s.date(at))
 	}
-	more := map[string]string{"n": strconv.Itoa(days), "day": s.date(at)}
-	return s.fresh(s.wordings("until", more))
+	return s.say("until", "n", strconv.Itoa(days), "day", s.date(at))
 }
 
 // timeLeft says how long it is until the first of the reminders, or "" if it is not within a day.
 func (s timeReplies) timeLeft(all []reminder) string {
+	if len(all) == 0 {
+		return ""
+	}
 	next := slices.MinFunc(all, func(a, b reminder) int { return a.at().Compare(b.at()) }).at()
 	left := next.Sub(s.now)
 	if left < 0 || left >= 24*time.Hour {
 		return ""
 	}
-	return s.fresh(s.wordings("untiltime", map[string]string{"span": formatSpan(left), "at": next.Format("15:04")}))
+	return s.say("untiltime", "span", formatSpan(left), "at", next.Format("15:04"))
 }
 
 // formatSpan writes a time span in hours and minutes, or in seconds if it is less than a minute.
@@ -274,46 +290,41 @@ func daysFrom(from, to time.Time) int {
 	return int(midnight(to).Sub(midnight(from)).Hours() / 24)
 }
 
-// daysBetween reads two days and returns the earlier one first. A day without a year is the next such day after today
-// or after the first day; before a day with a year, it is the last such day before that.
-func (s timeReplies) daysBetween(slots []string, b *phrases.Book) (from, to time.Time, ok bool) {
-	read := func(text string, now time.Time) time.Time {
-		day := strings.TrimSpace(text)
-		_, bare := number(b, txt.Fold(day))
-		if b.Is("days", phrases.FoldName(day)) { // "today"
+// between says how many days are between two days. A day without a year is the next such day after today or after the
+// first day; before a day with a year, it is the last such day before that.
+func (s timeReplies) between(m understood) string {
+	ok := true
+	read := func(i int, now time.Time) time.Time {
+		day := strings.TrimSpace(m.slots[i])
+		_, bare := number(s.book, txt.Fold(day))
+		if s.book.Is("days", phrases.FoldName(day)) { // "today"
 			now = s.now
 		}
 		then := *s.speaker
 		then.now = now
-		at, known := timeReplies{&then}.dayOf(day, b)
+		at, known := timeReplies{&then}.dayOf(day)
 		ok = ok && known && !bare && day != "" && !at.IsZero()
 		return at
 	}
-	ok = true
-	years := func(i int) bool { return yearOf().MatchString(slots[i]) }
-	if years(1) && !years(0) {
-		to = read(slots[1], s.now)
-		from = read(slots[0], to.AddDate(-1, 0, 0))
-	} else {
-		from = read(slots[0], s.now)
-		to = read(slots[1], s.now)
-		if years(0) && !years(1) || to.Before(from) {
-			to = read(slots[1], from)
-		}
+	hasYear := func(i int) bool { return yearOf().MatchString(m.slots[i]) }
+	to := read(1, s.now)
+	from := read(0, s.now)
+	switch {
+	case hasYear(1) && !hasYear(0):
+		from = read(0, to.AddDate(-1, 0, 0))
+	case hasYear(0) && !hasYear(1), to.Before(from):
+		to = read(1, from)
 	}
 	if to.Before(from) {
 		from, to = to, from
 	}
-	return from, to, ok
-}
-
-func (s timeReplies) between(slots []string) string {
-	from, to, _ := s.daysBetween(slots, s.book)
 	n := daysFrom(from, to)
-	topic := "between"
-	if n == 1 {
-		topic = "betweenone"
+	more := []string{"n", strconv.Itoa(n), "from", s.date(from), "to", s.date(to)}
+	switch {
+	case !ok:
+		return ""
+	case n == 1:
+		return s.say("betweenone", more...)
 	}
-	more := map[string]string{"n": strconv.Itoa(n), "from": s.date(from), "to": s.date(to)}
-	return s.fresh(s.wordings(topic, more))
+	return s.say("between", more...)
 }

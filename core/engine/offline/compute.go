@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/engine/offline/sums"
+	"synthbot/core/txt"
 )
 
 // actionDice is the action that rolls dice, which may not exist.
@@ -22,13 +24,21 @@ func number(b *phrases.Book, word string) (int, bool) {
 	return n, err == nil
 }
 
-func (s *speaker) dice(text string) plan {
-	r, _ := sums.Dice(text, sumsOf(s.book))
+// chanceReplies rolls dice, flips coins and picks.
+type chanceReplies struct{ *speaker }
+
+func (s chanceReplies) isRoll(h hit) bool {
+	_, ok := sums.Dice(h.rest(), sumsOf(s.book))
+	return ok
+}
+
+func (s chanceReplies) roll(m understood) plan {
+	r, _ := sums.Dice(m.rest(), sumsOf(s.book))
 	switch {
 	case !r.OK():
 		return s.speak("", s.say("dicebad"))
 	case s.has(actionDice):
-		return plan{Intent: "action", Actions: []step{newStep(actionDice, map[string]any{"dice": r.String()})}}
+		return act("action", newStep(actionDice, map[string]any{"dice": r.String()}))
 	}
 	total := r.Plus
 	var each []string
@@ -38,16 +48,16 @@ func (s *speaker) dice(text string) plan {
 		total += n
 	}
 	if len(each) == 1 && r.Plus == 0 {
-		return s.speak("", s.sayWith("dice", "result", each[0]))
+		return s.speak("", s.say("dice", "result", each[0]))
 	}
 	sum := strings.Join(each, " + ")
 	if r.Plus != 0 {
 		sum += strings.NewReplacer("+", " + ", "-", " - ").Replace(fmt.Sprintf("%+d", r.Plus))
 	}
-	return s.speak("", s.sayWith("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
+	return s.speak("", s.say("dice", "result", fmt.Sprintf("%s = %d", sum, total)))
 }
 
-func (s *speaker) sayRoll(raw json.RawMessage) string {
+func (s chanceReplies) rolled(raw json.RawMessage) string {
 	var r struct {
 		Rolls []struct {
 			Faces []int `json:"faces"`
@@ -60,20 +70,24 @@ func (s *speaker) sayRoll(raw json.RawMessage) string {
 		result = strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Rolls[0].Faces), " ", " + "), "[]")
 		result += " = " + strconv.Itoa(r.Total)
 	}
-	return s.sayWith("dice", "result", result)
+	return s.say("dice", "result", result)
 }
 
-// chance flips a coin, or picks a number or one of several things.
-func (s *speaker) chance(m understood) string {
-	switch m.topic {
-	case "coin":
-		return s.say([]string{"heads", "tails"}[s.pick(2)])
-	case "choose":
-		if len(m.slots) > 1 {
-			return s.sayWith("choose", "result", clipForeign(m.slots[s.pick(len(m.slots))]))
-		}
+func (s chanceReplies) coin(understood) string { return s.say([]string{"heads", "tails"}[s.pick(2)]) }
+
+func (s chanceReplies) choose(m understood) string {
+	if len(m.slots) < 2 {
 		return s.say("choosewhat")
 	}
+	return s.say("choose", "result", clipForeign(m.slots[s.pick(len(m.slots))]))
+}
+
+func (s chanceReplies) areNumbers(h hit) bool {
+	isNone := func(text string) bool { return sums.ReadWord(txt.Fold(text), sumsOf(s.book)) == nil }
+	return !slices.ContainsFunc(h.slots, isNone)
+}
+
+func (s chanceReplies) number(m understood) string {
 	from, to := 1, 100
 	if len(m.slots) > 1 {
 		from, _ = number(s.book, strings.ToLower(m.slots[0]))
@@ -82,7 +96,7 @@ func (s *speaker) chance(m understood) string {
 	if to <= from || to-from > 1_000_000_000 {
 		return s.say("numberbad")
 	}
-	return s.sayWith("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
+	return s.say("choose", "result", strconv.Itoa(from+s.pick(to-from+1)))
 }
 
 // sumsOf returns the words of a language for numbers, operators and units.
@@ -121,7 +135,7 @@ func (s *speaker) result(a sums.Answer) string {
 		return strings.Replace(a.From, ".", s.say("decimal"), 1) + " " + sign + " " + text + " " + a.Unit
 	}
 	if !exact {
-		return s.sayWith("sumabout", "result", text)
+		return s.say("sumabout", "result", text)
 	}
-	return s.sayWith("sum", "result", text)
+	return s.say("sum", "result", text)
 }

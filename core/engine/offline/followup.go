@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,19 +14,20 @@ import (
 // followUpReplies answers messages that refer to earlier ones.
 type followUpReplies struct{ *speaker }
 
-// compute reads a sum or a conversion, or one that continues the last result: "times 2", "and in ounces?".
-func (s followUpReplies) compute(text string, b *phrases.Book) (sums.Answer, bool) {
-	wholes := append([]string{text}, s.completions(text, b)...)
+// sum computes a sum or a conversion, or one that continues the last result: "times 2", "and in ounces?".
+func (s followUpReplies) sum(m understood) string {
+	text := m.rest()
+	wholes := append([]string{text}, s.completions(text, s.book)...)
 	if percentage().FindString(text) == text { // it may replace the one in the last question
 		slices.Reverse(wholes)
 	}
 	for _, whole := range wholes {
-		answer, ok := sums.Compute(whole, sumsOf(b))
+		answer, ok := sums.Compute(whole, sumsOf(s.book))
 		if ok && !strings.HasSuffix(answer.From, " "+answer.Unit) {
-			return answer, true
+			return s.result(answer)
 		}
 	}
-	return sums.Answer{}, false
+	return ""
 }
 
 var (
@@ -37,8 +39,10 @@ var (
 // completions lists the sums that a text may mean after the bot's last result.
 func (s followUpReplies) completions(text string, b *phrases.Book) (wholes []string) {
 	before := strings.Join(s.botLines(1), "")
-	for n := b.Phrase("conjunctions", b.Split(text)); n > 0; n = b.Phrase("conjunctions", b.Split(text)) {
-		text = strings.TrimSpace(text[b.Split(text)[n-1].End:])
+	t := b.Read(text)
+	n := len(t.Words) - len(t.After("conjunctions").Words)
+	if n > 0 {
+		text = strings.TrimSpace(text[t.Words[n-1].End:])
 	}
 	m := resultUnit().FindStringSubmatch(before)
 	if m != nil {
@@ -91,7 +95,7 @@ func (s followUpReplies) lastPlace() string {
 }
 
 // again rolls or picks again if the last request was about chance or jokes, and else quotes the last answer.
-func (s followUpReplies) again() plan {
+func (s followUpReplies) again(understood) plan {
 	said := s.userLines()
 	for len(said) > 0 && s.understand(said[0]).topic == "again" {
 		said = said[1:]
@@ -102,10 +106,19 @@ func (s followUpReplies) again() plan {
 			return s.reply(m)
 		}
 	}
-	return s.speak("query", s.quote("yousaid", s.unquoted()))
+	return s.speak("query", s.quoteBot(understood{}))
 }
 
-// unquoted returns the bot's last lines that quote nothing, newest first.
-func (s followUpReplies) unquoted() []string {
-	return slices.DeleteFunc(s.botLines(6), func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") })
+func (s followUpReplies) quoteUser(understood) string { return s.quote("isaid", s.userLines()) }
+
+// quoteBot quotes the bot's last line that quotes nothing.
+func (s followUpReplies) quoteBot(understood) string {
+	isQuote := func(said string) bool { return s.saidBefore(said, "yousaid", "isaid") }
+	return s.quote("yousaid", slices.DeleteFunc(s.botLines(6), isQuote))
+}
+
+func (s followUpReplies) quote(topic string, lines []string) string {
+	first := strings.Join(lines[:min(len(lines), 1)], "")
+	quoted := txt.Clip(strings.ReplaceAll(txt.Line(first), `"`, "'"), 240)
+	return cmp.Or(s.say(topic, "quote", quoted), s.say("isaidnone"))
 }

@@ -17,6 +17,9 @@ type hit struct {
 	slots []string
 }
 
+// rest returns the texts in the phrase's slots.
+func (h hit) rest() string { return strings.Join(h.slots, " ") }
+
 // matcher splits a sentence into phrases of one book.
 type matcher struct {
 	book    *phrases.Book
@@ -82,83 +85,60 @@ type understood struct {
 	book   *phrases.Book // the book of the phrase; nil: not understood at all
 	greets bool          // the message also greets
 	whole  bool          // the whole message was understood
-	other  *understood   // the next request of the message
+	others []understood  // the other requests of the message
 	text   string        // the text of this request, if there are several
-}
-
-// rest returns the texts in the phrase's slots.
-func (u understood) rest() string { return strings.Join(u.slots, " ") }
-
-// ranks lists the topics by priority: "hello, what time is it?" is a question about the time.
-func ranks() []string {
-	return strings.Fields("crisis keep remind wake timer timeleft remindlist remindcancel nolonger forget forgetall" +
-		" recallme mylikes mydislikes whois recall remember choose dice coin number again datethere timethere datein" +
-		" dateago date between until week timeplace time sum myname isaid yousaid dislikes likes interests doyoulike" +
-		" notname introduce lost model bot language yourname who age maker where weather abilities joke how love" +
-		" sick sad tired hungry bored angry afraid happy wish compliment insult tell night bye thanks sorry laugh" +
-		" greeting morning evening yes no ok")
-}
-
-// isSmallTalk reports whether a topic is small talk.
-func isSmallTalk(topic string) bool {
-	order := ranks()
-	isTaste := slices.Contains([]string{"likes", "dislikes", "interests", "doyoulike"}, topic)
-	return isTaste || slices.Index(order, topic) > slices.Index(order, "where")
 }
 
 // understand reads a message with one request, or several with a conjunction or punctuation between them.
 func (s *speaker) understand(text string) understood {
-	first, second, ok := s.splitRequests(text)
-	if !ok {
+	all := s.splitRequests(text)
+	if all == nil {
 		return s.understandAll(text)
 	}
-	for last := &second; ; last = last.other {
-		third, fourth, more := s.splitRequests(last.text)
-		if !more {
-			break
-		}
-		third.other = &fourth
-		*last = third
+	if !s.acts(all[0]) && s.acts(all[1]) { // what needs an action comes first
+		all[0], all[1] = all[1], all[0]
 	}
-	if !first.acts() && second.acts() { // what needs an action comes first
-		first.other, second.other = second.other, &first
-		return second
-	}
-	first.other = &second
-	return first
+	all[0].others = all[1:]
+	return all[0]
 }
 
-// splitRequests cuts a text into a request and the rest, if that is another request.
-func (s *speaker) splitRequests(text string) (first, second understood, ok bool) {
+func (s *speaker) acts(u understood) bool { return s.kinds[u.topic].acts() }
+
+// splitRequests cuts a text into its requests. It returns nil if there are not several.
+func (s *speaker) splitRequests(text string) []understood {
 	for _, b := range s.books[:min(len(s.books), 2)] {
-		words := b.Split(text)
+		t := b.Read(text)
+		words := t.Words
 		for i := 1; i < len(words) && len(words) <= 40; i++ {
-			n := b.Phrase("conjunctions", words[i:])
+			n := t.From(i).Begins("conjunctions")
 			between := text[min(words[i-1].End, words[i].Start):words[i].Start]
 			if n == 0 && !strings.ContainsAny(between, ",.?!;\n") || i+n == len(words) {
 				continue
 			}
-			first, ok = s.readTask(b, text[:words[i-1].End])
+			first, ok := s.readTask(b, text[:words[i-1].End])
 			if !ok && (!first.whole || first.topic != "tell") {
 				continue
 			}
-			second, ok = s.readSecond(b, first, text, words[i+n].Start)
-			if ok {
-				return first, second, true
+			second, ok := s.readSecond(b, first, text, words[i+n].Start)
+			if !ok {
+				continue
 			}
+			more := s.splitRequests(second.text)
+			if more == nil {
+				more = []understood{second}
+			}
+			return append([]understood{first}, more...)
 		}
 	}
-	return first, second, false
+	return nil
 }
 
 // readTask reads a text that is completely one request, and not small talk.
 func (s *speaker) readTask(b *phrases.Book, text string) (u understood, ok bool) {
 	u = s.readWith(b, text, false)
 	u.text = strings.TrimSpace(text)
-	order := ranks()
-	isTalk := slices.Contains(strings.Fields("crisis introduce yousaid isaid again lost"), u.topic)
-	isTask := u.topic != "" && !isTalk && slices.Index(order, u.topic) <= slices.Index(order, "joke")
-	return u, u.whole && isTask
+	class := s.kinds[u.topic].class
+	return u, u.whole && u.topic != "" && (class == request || class == subject)
 }
 
 // readSecond reads the text from an offset on as a second request: a task, or the time and text of another reminder.
@@ -168,26 +148,19 @@ func (s *speaker) readSecond(b *phrases.Book, first understood, text string, fro
 	if first.topic != "remind" {
 		return s.readTask(b, right)
 	}
-	here := reminderReplies{s.in(b)}
-	_, _, open := here.readReminder(first.rest())
+	here := orderReader{s.in(b)}
+	open := here.readText(first.rest()).open
 	if open != "" && open != "remindwhen" {
 		return u, false
 	}
 	words := b.Split(right)
-	_, _, question := here.readReminder(right)
-	_, all, _ := here.readReminder(text)
 	isTime := open == "" && (b.Is("at", words[0].Fold) || s.reader.Begins(right))
-	if question == "" && isTime && strings.Contains(all, right[:words[0].End-words[0].Start]) {
+	begins := right[words[0].Start:words[0].End]
+	if isTime && here.readText(right).open == "" && strings.Contains(here.readText(text).what, begins) {
 		return understood{hit: hit{topic: "remind", slots: []string{right}}, book: b, whole: true, text: right}, true
 	}
 	u, ok = s.readTask(b, right)
 	return u, ok && u.topic != "remindcancel" && u.topic != "forget" && u.topic != "sum"
-}
-
-// acts reports whether a request may need an action.
-func (u understood) acts() bool {
-	return slices.Contains(strings.Fields("remind wake timer timeleft remindlist remindcancel forget nolonger remember"+
-		" dice again recall recallme mylikes mydislikes whois"), u.topic)
 }
 
 // understandAll reads a message with each book in turn, then again with typing errors corrected. The first reading
@@ -203,7 +176,7 @@ func (s *speaker) understandAll(text string) (best understood) {
 			switch {
 			case u.whole && u.topic != "":
 				return u
-			case best.book == nil && u.topic != "" && !isSmallTalk(u.topic):
+			case best.book == nil && u.topic != "" && !s.kinds[u.topic].isSmallTalk():
 				best = u
 			}
 			greets = greets || u.greets
@@ -217,15 +190,18 @@ func (s *speaker) understandAll(text string) (best understood) {
 
 func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understood {
 	u := understood{book: b, whole: true}
-	order := ranks()
-	rank := len(order)
+	here := s.in(b)
+	here.strict = !correct
 	for _, sentence := range clauses.Sentences(text[:min(len(text), phrases.MaxRead)]) {
 		m := matcher{book: b, names: namesOf(s.persona), text: sentence, words: b.Split(sentence)}
 		m.failed = make(map[int]bool)
 		if correct {
 			m.words = b.Corrected(m.words)
 		}
-		m.accepts = func(h hit) bool { return s.accepts(b, h, correct) }
+		m.accepts = func(h hit) bool {
+			needs := s.kinds[h.topic].needs
+			return needs == nil || needs(here, h)
+		}
 		hits, ok := m.from(0)
 		if !ok && (u.topic == "remember" || u.topic == "remind") { // a note may have several sentences
 			u.slots = append(u.slots, strings.TrimSpace(sentence))
@@ -234,9 +210,8 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 		u.whole = u.whole && ok
 		for _, h := range hits {
 			u.greets = u.greets || h.topic == "greeting"
-			r := slices.Index(order, h.topic)
-			if r < rank {
-				rank, u.hit = r, h
+			if u.topic == "" || s.kinds[h.topic].rank < s.kinds[u.topic].rank {
+				u.hit = h
 			}
 		}
 	}
@@ -244,36 +219,41 @@ func (s *speaker) readWith(b *phrases.Book, text string, correct bool) understoo
 	return u
 }
 
-// keywords returns the words of a text that carry meaning.
-func keywords(text string, books []*phrases.Book) []phrases.Word {
+// keywords are the words of a text that carry meaning.
+type keywords []phrases.Word
+
+func keywordsOf(text string, books []*phrases.Book) keywords {
 	return slices.DeleteFunc(phrases.Split(text), func(w phrases.Word) bool {
 		isStop := func(b *phrases.Book) bool { return b.Is("stop", w.Fold) }
 		return utf8.RuneCountInString(w.Fold) < 3 || w.Fold[0] <= '9' || slices.ContainsFunc(books, isStop)
 	})
 }
 
-// mentioned returns the first item that the text mentions, or "".
-func mentioned(text string, items []string, books []*phrases.Book) string {
-	for _, item := range items {
-		keys := keywords(item, books)
-		words := phrases.Split(item)
-		if len(keys) == 0 && len(words) > 0 {
-			keys = words[len(words)-1:] // no keyword: the last word has to do
-		}
-		if matching(text, keys) > 0 {
-			return item
-		}
-	}
-	return ""
-}
-
-// matching counts the keys of which the text has some form.
-func matching(text string, keys []phrases.Word) (hits int) {
+// in counts the keywords of which the text has some form.
+func (k keywords) in(text string) (hits int) {
 	words := phrases.Split(text)
-	for _, k := range keys {
-		if slices.ContainsFunc(words, func(w phrases.Word) bool { return slips.SameWord(w.Fold, k.Fold) }) {
+	for _, key := range k {
+		if slices.ContainsFunc(words, func(w phrases.Word) bool { return slips.SameWord(w.Fold, key.Fold) }) {
 			hits++
 		}
 	}
 	return hits
+}
+
+// areIn reports whether there are keywords, and the text has all of them.
+func (k keywords) areIn(text string) bool { return len(k) > 0 && k.in(text) == len(k) }
+
+// mentioned returns the first item that the text mentions, or "".
+func mentioned(text string, items []string, books []*phrases.Book) string {
+	for _, item := range items {
+		keys := keywordsOf(item, books)
+		words := phrases.Split(item)
+		if len(keys) == 0 && len(words) > 0 {
+			keys = words[len(words)-1:] // no keyword: the last word has to do
+		}
+		if keys.in(text) > 0 {
+			return item
+		}
+	}
+	return ""
 }

@@ -3,10 +3,15 @@
 // anywhere, sums and units, dice and coins, and notes and reminders if there are actions for them. If it does not
 // understand a message, it says so in one line. It never claims to have done something that it did not do.
 //
+// A request becomes an answer in these steps. A scene is what the engine uses of the request (scene.go). A speaker
+// answers it in one language (speaker.go), beginning with plan (answer.go). It first understands the message as
+// phrases of that language (match.go): a phrase has a topic, and slots for the words that it leaves open. Then it
+// decides what that means after what the bot said before (context.go). The table in kinds.go says for each topic what
+// the slots must hold and how it is answered. A plan does one thing at a time: the next round puts the outputs of
+// actions into words (plan.go), after understanding the message again. The engine has no state.
+//
 // The phrases of users and of answers are in phrases/words, one file for each language; en.txt describes the format. A
-// message is understood if phrases of one language cover it, which also finds its language. A plan does one thing at a
-// time: the next round puts the outputs of actions into words, after understanding the message again. Questions that
-// the bot asked, such as for the time of a reminder, are read from the history; the engine has no state.
+// message is understood if phrases of one language cover it, which also finds its language.
 //
 // The package has more than 2,500 lines because each kind of request has its own rules for what is certain enough to
 // act on.
@@ -41,6 +46,7 @@ type Model struct {
 	Options
 	// Read on first use, to keep the start of the bot fast.
 	books  func() []*phrases.Book
+	kinds  func() map[string]kind
 	reader *spoken.Reader
 }
 
@@ -50,7 +56,10 @@ func New(o Options) *Model {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Model{Options: o, books: sync.OnceValue(phrases.ReadBooks), reader: spoken.New("en", nil)}
+	return &Model{
+		Options: o, books: sync.OnceValue(phrases.ReadBooks), kinds: sync.OnceValue(kinds),
+		reader: spoken.New("en", nil),
+	}
 }
 
 // Limits implements llm.Model.

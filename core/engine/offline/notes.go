@@ -22,9 +22,33 @@ const (
 	actionForget = "memory_forget"
 )
 
+// isNote accepts what is worth a note. "Don't forget to …" is a reminder.
+func (s noteReplies) isNote(h hit) bool {
+	words := phrases.Split(h.rest())
+	if len(words) == 0 || words[0].Fold == "to" {
+		return len(words) == 0
+	}
+	return len(keywordsOf(h.rest(), s.books)) > 0 || strings.ContainsAny(h.rest(), "0123456789")
+}
+
+// hear answers what users tell about themselves, or finds it out if it is a question.
+func (s noteReplies) hear(m understood) plan {
+	if strings.HasSuffix(strings.TrimSpace(s.message()), "?") {
+		return s.recall(understood{hit: hit{"whois", []string{s.message()}}, book: m.book, whole: true})
+	}
+	return s.speak("", s.answer(m))
+}
+
 // remember answers "remember that …". The next round says whether the action succeeded.
-func (s noteReplies) remember(text string) plan {
+func (s noteReplies) remember(m understood) plan {
+	text := m.rest()
 	words := phrases.Split(text)
+	switch {
+	case s.isReminder(text):
+		return reminderReplies(s).remind(m)
+	case len(words) == 2 && s.book.Is("self", words[0].Fold) && s.mentions("mind", s.message()): // "my uncle"
+		return s.recall(understood{hit: hit{"whois", m.slots}, book: m.book, whole: true})
+	}
 	if len(words) > 1 && s.book.Is("articles", words[0].Fold) && s.book.Is("subject", words[1].Fold) {
 		text = text[words[1].Start:] // "merk dir das ich …"
 	}
@@ -37,12 +61,12 @@ func (s noteReplies) remember(text string) plan {
 	if some {
 		values["about"] = []string{"me"}
 	}
-	return s.speak("action", s.sayWith("remembered", "text", text), newStep(actionSave, values))
+	return s.speak("action", s.say("remembered", "text", text), newStep(actionSave, values))
 }
 
 // isReminder reports whether "don't forget …" means something to do at a time, rather than a fact.
 func (s noteReplies) isReminder(text string) bool {
-	_, what, err := reminderReplies(s).findTime(text)
+	_, what, err := orderReader(s).findTime(text)
 	isFact := s.book.Has("thats", s.message()) || s.book.Has("states", text)
 	return err == nil && what != "" && !isFact && s.mentions("mind", s.message()) && s.has(actionRemind)
 }
@@ -54,10 +78,8 @@ func (s *speaker) mainClause(text string) string {
 
 // aboutUser reports whether all or some words of a text refer to the user.
 func (s noteReplies) aboutUser(text string) (all, some bool) {
-	words := phrases.Split(text)
-	others := slices.DeleteFunc(slices.Clone(words), func(w phrases.Word) bool { return s.book.Is("self", w.Fold) })
-	some = len(others) < len(words) || len(words) > 0 && s.book.Is("turnverb", words[0].Fold)
-	return len(words) > 0 && len(others) == 0, some
+	t := s.book.Read(text)
+	return len(t.Words) > 0 && len(t.After("self").Words) == 0, t.Has("self") || t.Begins("turnverb") > 0
 }
 
 // recall answers questions about what users said. It plans a search, whose result the next round answers with.
@@ -65,30 +87,30 @@ func (s noteReplies) recall(m understood) plan {
 	if m.topic == "recall" {
 		found := s.fromPrompt(m.rest(), 1)
 		if found != "" {
-			return s.speak("query", s.sayWith("recalled", "found", found))
+			return s.speak("query", s.say("recalled", "found", found))
 		}
 	}
 	text := clipForeign(m.rest())
 	if m.topic == "whois" && text == "" { // where do I live?
-		for _, w := range keywords(s.message(), s.books) {
+		for _, w := range keywordsOf(s.message(), s.books) {
 			text = join(text, w.Fold)
 		}
 	}
 	self, _ := s.aboutUser(text)
 	about := self || text == "" && !s.mentions("notewords", s.message())
+	ofUser := newStep(actionSearch, map[string]any{"about": []string{"me"}})
+	ofText := newStep(actionSearch, map[string]any{"query": text})
 	switch {
 	case !s.has(actionSearch):
 		return s.speak("query", s.answerFrom(m, nil))
-	case text == "" && !about: // all notes
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{})}}
 	case about:
-		return plan{Intent: "query", Actions: []step{newStep(actionSearch, map[string]any{"about": []string{"me"}})}}
+		return act("query", ofUser)
+	case text == "": // all notes
+		return act("query", newStep(actionSearch, map[string]any{}))
+	case m.topic == "whois": // the note may have other forms of the words
+		return act("query", ofText, ofUser)
 	}
-	steps := []step{newStep(actionSearch, map[string]any{"query": text})}
-	if m.topic == "whois" { // the note may have other forms of the words
-		steps = append(steps, newStep(actionSearch, map[string]any{"about": []string{"me"}}))
-	}
-	return plan{Intent: "query", Actions: steps}
+	return act("query", ofText)
 }
 
 // hintEnd matches what the prompt adds to a note: "(about Jay, 2026-11-20, id 7)".
@@ -96,13 +118,13 @@ var hintEnd = txt.Pattern(`\s*\([^()]*\bid [^()]*\)$`)
 
 // fromPrompt returns the memories in the prompt with at least this number of the subject's keywords; 0: all of them.
 func (s noteReplies) fromPrompt(subject string, least int) string {
-	keys := keywords(subject, s.books)
+	keys := keywordsOf(subject, s.books)
 	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
 	for _, raw := range s.memories {
 		for _, text := range outputs.Texts(raw, 4) {
 			text = hintEnd().ReplaceAllString(text, "")
-			if matching(text, keys) >= least && !slices.Contains(found, text) {
+			if keys.in(text) >= least && !slices.Contains(found, text) {
 				found = append(found, text)
 			}
 		}
@@ -130,6 +152,7 @@ func readNotes(raw json.RawMessage) []note {
 	return notes
 }
 
+// found answers with the notes that a search found, or forgets one of them.
 func (s noteReplies) found(m understood, outputs []output) plan {
 	var notes []note
 	for _, o := range outputs {
@@ -137,28 +160,14 @@ func (s noteReplies) found(m understood, outputs []output) plan {
 			notes = append(notes, readNotes(o.Output)...)
 		}
 	}
-	if m.topic == "remember" { // "don't forget my uncle"
-		m.topic = "whois"
-	}
-	if m.topic == "nolonger" {
+	switch m.topic {
+	case "nolonger":
 		notes = slices.DeleteFunc(notes, func(n note) bool { return !s.isAboutUser(n.Text) })
-	}
-	if m.topic == "forget" || m.topic == "nolonger" {
-		if m.rest() == "" && s.listed(notes) > 1 {
-			return s.speak("clarification", s.say("forgetwhat"))
-		}
-		text := s.toForget(m)
-		p, ok := s.forgetBest(text, notes)
-		keys := keywords(text, s.books)
-		isTold := func(said string) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
-		if !ok && (m.topic == "nolonger" || slices.ContainsFunc(s.statements(false), isTold)) {
-			return s.speak("", s.say("forgotsaid"))
-		}
-		last := outputs[len(outputs)-1]
-		if !ok && last.Action == actionList {
-			return reminderReplies(s).listed(m, last.Output)
-		}
-		return p
+		return s.forgetOne(m, notes, outputs[len(outputs)-1])
+	case "forget":
+		return s.forgetOne(m, notes, outputs[len(outputs)-1])
+	case "remember": // "don't forget my uncle"
+		m.topic = "whois"
 	}
 	var texts []string
 	for _, n := range notes {
@@ -167,6 +176,24 @@ func (s noteReplies) found(m understood, outputs []output) plan {
 		}
 	}
 	return s.speak("query", s.answerFrom(m, texts))
+}
+
+// forgetOne forgets the note that the user means, or a reminder if the last output lists those.
+func (s noteReplies) forgetOne(m understood, notes []note, last output) plan {
+	if m.rest() == "" && s.listed(notes) > 1 {
+		return s.speak("clarification", s.say("forgetwhat"))
+	}
+	text := s.toForget(m)
+	p, ok := s.forgetBest(text, notes)
+	switch {
+	case ok:
+		return p
+	case m.topic == "nolonger", slices.ContainsFunc(s.statements(false), keywordsOf(text, s.books).areIn):
+		return s.speak("", s.say("forgotsaid"))
+	case last.Action == actionList:
+		return reminderReplies(s).listed(m, last.Output)
+	}
+	return p
 }
 
 // answerFrom answers a question with notes, or with what the user said in this conversation.
@@ -188,7 +215,7 @@ func (s noteReplies) answerFrom(m understood, notes []string) string {
 	}
 	if len(notes) == 0 {
 		if m.topic == "recall" && rest != "" {
-			return s.sayWith("recallnone", "text", clipForeign(rest))
+			return s.say("recallnone", "text", clipForeign(rest))
 		}
 		return s.say("notold")
 	}
@@ -205,7 +232,7 @@ func (s noteReplies) answerFrom(m understood, notes []string) string {
 	if len(turned) == len(notes) && m.topic != "recall" && m.topic != "recallme" {
 		return join(turned...)
 	}
-	return s.sayWith("recalled", "found", joinFound(notes))
+	return s.say("recalled", "found", joinFound(notes))
 }
 
 func (s noteReplies) answers(m understood, text string) bool {
@@ -216,8 +243,8 @@ func (s noteReplies) answers(m understood, text string) bool {
 	case "mydislikes":
 		return dislikes
 	case "whois":
-		keys := keywords(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
-		return len(keys) > 0 && matching(text, keys) == len(keys) && (m.rest() != "" || s.isAboutUser(text))
+		keys := keywordsOf(cmp.Or(m.rest(), s.message()), s.books) // where do I live?
+		return keys.areIn(text) && (m.rest() != "" || s.isAboutUser(text))
 	}
 	return true
 }
@@ -225,47 +252,34 @@ func (s noteReplies) answers(m understood, text string) bool {
 // statements returns what users said about themselves in this conversation, newest first, without what they took back
 // later. If noted, it includes what they asked the bot to remember.
 func (s noteReplies) statements(noted bool) (list []string) {
-	var gone [][]phrases.Word
+	var gone []keywords
 	lines := s.userLines()
 	for i, said := range lines[:min(len(lines), 12)] {
 		u := s.understand(said)
-		isGone := func(keys []phrases.Word) bool { return len(keys) > 0 && matching(said, keys) == len(keys) }
+		isGone := slices.ContainsFunc(gone, func(k keywords) bool { return k.areIn(said) })
 		switch {
 		case u.topic == "nolonger" || u.topic == "forget" && u.rest() != "":
-			gone = append(gone, keywords(u.rest(), s.books))
+			gone = append(gone, keywordsOf(u.rest(), s.books))
 		case u.topic == "forget" && i+1 < len(lines):
 			before := s.understand(lines[i+1])
 			about := lines[i+1]
 			if before.topic != "tell" {
 				about = before.rest()
 			}
-			gone = append(gone, keywords(about, s.books))
-		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !slices.ContainsFunc(gone, isGone):
+			gone = append(gone, keywordsOf(about, s.books))
+		case noted && u.topic == "remember" && len(phrases.Split(u.rest())) > 2 && !isGone:
 			list = append(list, s.mainClause(clipForeign(u.rest())))
-		case u.topic == "tell" && !strings.Contains(said, "?") && !slices.ContainsFunc(gone, isGone):
-			list = append(list, s.withoutLead(said))
+		case u.topic == "tell" && !strings.Contains(said, "?") && !isGone:
+			list = append(list, cmp.Or(s.book.Read(said).After("correction").String(), said)) // "no, …"
 		}
 	}
 	return list
 }
 
-// withoutLead removes words like "no" and "actually" from the front of a statement.
-func (s noteReplies) withoutLead(said string) string {
-	words := s.book.Split(said)
-	for len(words) > 1 && s.book.Is("correction", words[0].Fold) {
-		words = words[1:]
-	}
-	return said[words[0].Start:]
-}
-
 // isAboutUser reports whether the user is the subject of a text.
 func (s noteReplies) isAboutUser(text string) bool {
-	words := s.book.Split(text)
-	return slices.ContainsFunc(words, func(w phrases.Word) bool {
-		return s.book.Is("subject", w.Fold) || s.book.Is("turnverb", w.Fold)
-	}) || slices.ContainsFunc(words[:min(len(words), 2)], func(w phrases.Word) bool { // me gusta
-		return s.book.Is("oblique", w.Fold)
-	})
+	t := s.book.Read(text)
+	return t.Has("subject", "turnverb") || t.Before(min(2, len(t.Words))).Has("oblique") // me gusta
 }
 
 // likes reports whether a text says that the user likes something.
@@ -350,17 +364,11 @@ func (s noteReplies) toForget(m understood) string {
 // forget answers "forget that". It plans a search for the note, which the next round forgets.
 func (s noteReplies) forget(m understood) plan {
 	text := s.toForget(m)
-	last := s.lastAnswer()
 	switch {
-	case m.topic == "forgetall" && s.has(actionList) && s.saidBefore(last, "remindlist", "cancelwhich"):
-		return reminderReplies(s).listReminders()
+	case s.has(actionList) && s.isOfReminders(m):
+		return reminderReplies(s).listReminders(m)
 	case m.topic == "forgetall":
 		return s.speak("", s.say("forgetall"))
-	case m.topic == "forget" && s.has(actionList) && (s.saidBefore(last, "remindlist", "cancelwhich") ||
-		m.rest() == "" && s.saidBefore(last, "reminded", "remindedagain")):
-		return reminderReplies(s).listReminders()
-	case m.topic == "forget" && s.has(actionList) && !s.mentions("notewords", s.message()) && s.isOfReminders(m.rest()):
-		return reminderReplies(s).listReminders()
 	case !s.has(actionForget) || !s.has(actionSearch):
 		return s.speak("", s.say("remembernone"))
 	case text == "":
@@ -371,15 +379,25 @@ func (s noteReplies) forget(m understood) plan {
 	if s.has(actionList) && !isNote {
 		steps = append(steps, newStep(actionList, map[string]any{})) // it may be a reminder
 	}
-	return plan{Intent: "action", Actions: steps}
+	return act("action", steps...)
 }
 
-// isOfReminders reports whether a request to delete something names a position in a list, a time, or an exception.
-// Requests about notes have none of these.
-func (s noteReplies) isOfReminders(rest string) bool {
-	_, isPlace := reminderReplies(s).position(rest)
-	_, err := s.reader.Read(rest, s.now)
-	return isPlace || s.book.Has("except", rest) || err == nil
+// isOfReminders reports whether a request to delete something is about reminders: the bot spoke of them just before, or
+// it names a position in a list, a time, or an exception. Requests about notes have none of these.
+func (s noteReplies) isOfReminders(m understood) bool {
+	isSet := s.saidBefore(s.lastAnswer(), "reminded", "remindedagain")
+	isListed := s.saidBefore(s.lastAnswer(), "remindlist", "cancelwhich")
+	switch {
+	case m.topic == "nolonger":
+		return false
+	case isListed, m.topic == "forgetall":
+		return isListed
+	case isSet && m.rest() == "":
+		return true
+	}
+	_, isPlace := reminderReplies(s).position(m.rest())
+	_, err := s.reader.Read(m.rest(), s.now)
+	return !s.mentions("notewords", s.message()) && (isPlace || s.book.Has("except", m.rest()) || err == nil)
 }
 
 // listed counts the notes in the bot's last answer.
@@ -396,10 +414,10 @@ func (s noteReplies) listed(notes []note) (n int) {
 
 // forgetBest plans to forget the note with the most keywords of a text. ok is false if no note has enough of them.
 func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
-	keys := keywords(text, s.books)
+	keys := keywordsOf(text, s.books)
 	best, most := note{}, 0
 	for _, n := range notes {
-		hits := matching(n.Text, keys)
+		hits := keys.in(n.Text)
 		if hits > most {
 			best, most = n, hits
 		}
@@ -410,11 +428,11 @@ func (s noteReplies) forgetBest(text string, notes []note) (p plan, ok bool) {
 	switch {
 	case best.ID == "" || 2*most < len(keys):
 		return s.speak("", s.say("forgetnone")), false
-	case most < len(keywords(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
-		return s.speak("clarification", s.sayWith("forgetwhole", "text", clipForeign(best.Text))), true
+	case most < len(keywordsOf(best.Text, s.books)) && slices.ContainsFunc(phrases.Split(best.Text), isAnd):
+		return s.speak("clarification", s.say("forgetwhole", "text", clipForeign(best.Text))), true
 	}
 	step := newStep(actionForget, map[string]any{"id": best.ID})
-	return s.speak("action", s.sayWith("forgotten", "text", clipForeign(best.Text)), step), true
+	return s.speak("action", s.say("forgotten", "text", clipForeign(best.Text)), step), true
 }
 
 func joinFound(found []string) string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -273,6 +272,7 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 	if len(books) != 5 {
 		t.Fatalf("%d books", len(books))
 	}
+	all := kinds()
 	for _, b := range books {
 		for topic, lines := range books[0].Says {
 			if len(b.Says[topic]) == 0 {
@@ -296,12 +296,12 @@ func TestEveryLanguageKnowsEveryTopic(t *testing.T) {
 				continue
 			}
 			asked[topic] = true
-			if topic != "filler" && !slices.Contains(ranks(), topic) {
-				t.Errorf("%s: %s has no rank", b.Language, topic)
+			if _, ok := all[topic]; topic != "filler" && !ok {
+				t.Errorf("%s: %s is of no kind", b.Language, topic)
 			}
 		}
-		for _, topic := range ranks() {
-			if !asked[topic] {
+		for topic, k := range all {
+			if asked[topic] == (k.class == contextual) {
 				t.Errorf("%s: no phrase asks for %s", b.Language, topic)
 			}
 		}
@@ -353,6 +353,18 @@ func TestNotices(t *testing.T) {
 		text, others := ask1(t, notice(tc.notice))
 		if !regexp.MustCompile(tc.want).MatchString(text) || len(others) != strings.Count(tc.act, "IGNORE") {
 			t.Errorf("%s: got %q and steps %v", tc.notice, text, others)
+		}
+	}
+}
+
+// TestFailedPlan checks that the engine says that a request failed if its plan was refused.
+func TestFailedPlan(t *testing.T) {
+	for _, text := range []string{"wake me at 7", "timer for 5 minutes", "remind me at 9 to run", "again", "roll 2d6"} {
+		r := asked{text: text, actions: manyActions}.request()
+		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: "{}"},
+			llm.Utterance{Role: llm.RoleUser, Text: `{"system_message":{"type":"error","message":"bad"}}`})
+		if got, _ := ask1(t, r); !regexp.MustCompile("didn't work|wrong").MatchString(got) {
+			t.Errorf("%s: got %q", text, got)
 		}
 	}
 }

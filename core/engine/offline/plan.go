@@ -26,6 +26,8 @@ func newStep(action string, values map[string]any) step {
 	return step{Type: action, Payload: data}
 }
 
+func act(intent string, steps ...step) plan { return plan{Intent: intent, Actions: steps} }
+
 // speak returns a plan that sends one text after the further steps. The text goes into `response` if the interface has
 // no message action, or if the last plan was invalid.
 func (s *speaker) speak(intent, text string, further ...step) plan {
@@ -55,18 +57,15 @@ type output struct {
 // answerNotice answers a notice of the bot: an error in the last plan, or the outputs of its
 // actions. It understands the user's message again.
 func (s *speaker) answerNotice() plan {
-	m := s.understand(s.message())
-	s.useBook(m.book)
-	s.other = s.answerOthers(m)
-	if s.notice.Type == "error" {
-		switch m.topic {
-		case "", "remind", "timeleft", "remindlist", "remindcancel", "remember", "forget", "nolonger", "dice",
-			"recall", "recallme", "mylikes", "mydislikes", "whois":
-			return s.speak("", s.say("failed"))
-		}
-		return s.speak(intents()[m.topic], s.chat(m))
+	m := s.meaning()
+	k := s.kinds[m.topic]
+	switch {
+	case s.notice.Type != "error":
+		return s.answerOutputs(m)
+	case m.topic == "", k.acts():
+		return s.speak("", s.say("failed"))
 	}
-	return s.answerOutputs(m)
+	return s.speak(k.intent, s.answer(m))
 }
 
 // answerOutputs puts the outputs of actions into words, unless the plan has already sent an answer.
@@ -111,9 +110,9 @@ func (s *speaker) answerOutputs(m understood) plan {
 	case len(d.Said) > 0:
 		return plan{Actions: []step{{Type: "NONE"}}}
 	case len(d.Outputs) > 0 && d.Outputs[0].Action == actionDice && len(found) == 0:
-		return s.speak("", s.sayRoll(d.Outputs[0].Output))
+		return s.speak("", chanceReplies{s}.rolled(d.Outputs[0].Output))
 	case joinFound(found) != "":
-		return s.speak("", s.sayWith("done", "found", joinFound(found)))
+		return s.speak("", s.say("done", "found", joinFound(found)))
 	}
 	return s.speak("", s.say("donenothing"))
 }

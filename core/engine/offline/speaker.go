@@ -3,6 +3,7 @@ package offline
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // speaker answers one scene in one language.
 type speaker struct {
 	*scene
+	kinds    map[string]kind // by topic
 	book     *phrases.Book
 	books    []*phrases.Book // the speaker's own language first
 	now      time.Time
@@ -24,14 +26,15 @@ type speaker struct {
 	seed     uint32
 	pick     func(n int) int   // returns a random number below n
 	reader   *spoken.Reader    // takes "at 7" for a time in waking hours
-	early    *spoken.Reader    // takes "at 7" for 7:00
+	morning  *spoken.Reader    // takes "at 7" for 7:00
 	values   map[string]string // what replaces {…} in wordings
 	other    string            // the answer to the other requests
 	greeting string            // precedes the answer
+	strict   bool              // does not answer that a place is unknown
 }
 
 func (m *Model) speaker(s *scene) *speaker {
-	sp := &speaker{scene: s, now: s.payload.Timestamp, standby: m.Standby}
+	sp := &speaker{scene: s, now: s.payload.Timestamp, standby: m.Standby, kinds: m.kinds()}
 	if sp.now.IsZero() {
 		sp.now = m.Clock().In(m.Zone)
 	}
@@ -49,7 +52,7 @@ func (m *Model) speaker(s *scene) *speaker {
 	if m.Seed != 0 {
 		sp.seed, sp.pick = 0, rand.New(rand.NewPCG(m.Seed, uint64(said))).IntN
 	}
-	sp.reader, sp.early = m.reader.Waking(), m.reader
+	sp.reader, sp.morning = m.reader.Waking(), m.reader
 	sp.orderBooks(m.books())
 	sp.values = sp.facts()
 	return sp
@@ -114,55 +117,49 @@ func (s *speaker) list(items []string) string {
 	return strings.Join(items[:last], ", ") + " " + s.book.Says["and"][0] + " " + items[last]
 }
 
+// names returns the names of the weekdays, from Sunday on, or of the months.
+func (s *speaker) names(topic string) []string { return strings.Split(s.book.Says[topic][0], ", ") }
+
+// month returns the index of a month by its folded name, or -1.
+func (s *speaker) month(fold string) int {
+	return slices.IndexFunc(s.names("months"), func(name string) bool { return txt.Fold(name) == fold })
+}
+
 func (s *speaker) date(t time.Time) string {
-	pick := func(topic string, n int) string {
-		names := strings.Split(s.book.Says[topic][0], ", ")
-		return names[n%len(names)]
-	}
 	return strings.NewReplacer(
-		"{weekday}", pick("weekdays", int(t.Weekday())), "{month}", pick("months", int(t.Month())-1),
+		"{weekday}", s.names("weekdays")[t.Weekday()], "{month}", s.names("months")[t.Month()-1],
 		"{day}", t.Format("2"), "{year}", t.Format("2006"),
 	).Replace(s.book.Says["datepattern"][0])
 }
 
-// wordings returns the wordings of a topic whose values are all known, in an order that depends on the message.
-func (s *speaker) wordings(topic string, more map[string]string) []string {
+// say picks a wording of a topic that the bot has not used lately. further holds the names of values that it needs
+// besides the usual ones, each followed by the value. say returns "" if every wording has an unknown value.
+func (s *speaker) say(topic string, further ...string) string {
+	values := s.values
+	if len(further) > 0 {
+		values = maps.Clone(values)
+	}
+	for pair := range slices.Chunk(further, 2) {
+		values[pair[0]] = pair[1]
+	}
 	lines := s.book.Says[topic]
 	var known []string
 	for i := range lines {
-		line := lines[(i+int(s.seed>>3))%len(lines)]
-		if filled, ok := s.fill(line, more); ok {
-			known = append(known, filled)
+		isKnown := true
+		line := named().ReplaceAllStringFunc(lines[(i+int(s.seed>>3))%len(lines)], func(name string) string {
+			value := values[strings.Trim(name, "{}")]
+			isKnown = isKnown && value != ""
+			return value
+		})
+		if isKnown {
+			known = append(known, line)
 		}
 	}
-	return known
+	return s.fresh(known)
 }
 
 // named matches the name of a value in a wording.
 var named = txt.Pattern(`\{.*?\}`)
-
-// fill replaces the names by values. ok is false if one is unknown.
-func (s *speaker) fill(line string, more map[string]string) (filled string, ok bool) {
-	ok = true
-	filled = named().ReplaceAllStringFunc(line, func(name string) string {
-		name = strings.Trim(name, "{}")
-		value := cmp.Or(more[name], s.values[name])
-		ok = ok && value != ""
-		return value
-	})
-	return filled, ok
-}
-
-// say picks a wording of a topic that the bot has not used lately.
-func (s *speaker) say(topic string) string { return s.fresh(s.wordings(topic, nil)) }
-
-// sayWith is say with one more value. It returns "" if that is "".
-func (s *speaker) sayWith(topic, name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return s.fresh(s.wordings(topic, map[string]string{name: value}))
-}
 
 // fresh returns the first of the texts that the bot has not said in its last 3 lines, or
 // else in the last 2, or else in the last one.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode"
 
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
@@ -298,10 +297,3 @@ func renderParts(sources []string, limit int) []Part {
 // Visible removes what cannot be sent: invalid UTF-8, control characters, and characters that change the direction of
 // text.
 func Visible(s string) string { return strings.TrimSpace(txt.Lines(s)) }
-
-// HasVisible reports whether a text has a visible character.
-func HasVisible(s string) bool {
-	return strings.ContainsFunc(s, func(c rune) bool {
-		return unicode.IsGraphic(c) && !unicode.IsSpace(c) && c != '\u3164' && c != '\u2800'
-	})
-}

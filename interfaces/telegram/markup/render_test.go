@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"synthbot/core/markdown"
+	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/telegramtest"
 )
 
@@ -259,7 +260,7 @@ func FuzzParts(f *testing.F) {
 	f.Add("| a | b |\n|--|--|\n| 😀 | c |\n", 200)
 	f.Fuzz(func(t *testing.T, piece string, n int) {
 		text := strings.Repeat(piece, 1+(n&0xff))
-		if !HasVisible(Visible(text)) || len(text) > 1<<16 {
+		if !txt.HasVisible(Visible(text)) || len(text) > 1<<16 {
 			return
 		}
 		checkParts(t, text, MaxText, 1)

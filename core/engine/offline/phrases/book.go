@@ -98,38 +98,8 @@ func (b *Book) Is(list, word string) bool {
 	return ok
 }
 
-// Phrase returns how many of the first words are an entry of a list.
-func (b *Book) Phrase(list string, words []Word) int {
-	for n := min(len(words), 4); n > 0; n-- {
-		folds := make([]string, n)
-		for i, w := range words[:n] {
-			folds[i] = w.Fold
-		}
-		if b.Is(list, strings.Join(folds, " ")) {
-			return n
-		}
-	}
-	return 0
-}
-
-// Cut cuts a text around the first phrase of a list.
-func (b *Book) Cut(list, text string) (before, phrase, after string, ok bool) {
-	words := b.Split(text)
-	for i, w := range words {
-		n := b.Phrase(list, words[i:])
-		if n > 0 {
-			end := words[i+n-1].End
-			return strings.Trim(text[:w.Start], " ,;"), text[w.Start:end], strings.TrimSpace(text[end:]), true
-		}
-	}
-	return text, "", "", false
-}
-
 // Has reports whether a text has a phrase of a list.
-func (b *Book) Has(list, text string) bool {
-	_, _, _, ok := b.Cut(list, text)
-	return ok
-}
+func (b *Book) Has(list, text string) bool { return b.Read(text).Has(list) }
 
 // Split splits a text into words, with short forms written out: "what's" and "whats" become "what is".
 func (b *Book) Split(text string) []Word {
