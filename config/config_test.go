@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 5: bot.admins[1]: bad path: "a//b" has an empty element
 6: bot.admins[2]: is a whole number; write text in quotes
 10: engine[0].timeout: is "5 min"; write a duration such as "90s", "15m" or "1h30m"
-12: budget.cost: is not a finite number`},
+12: budget.cost: is not a finite number; write a number, without quotes`},
 		{"missing", "[[engine]]\n\n[[engine]]\nname = \"\"\n[[share]]\n[[share]]\npaths = []", `
 1: engine[0].name: is missing; write name = "home"
 4: engine[1].name: is empty; write name = "home"
@@ -138,6 +138,9 @@ func TestFaults(t *testing.T) {
 3: bot.langage: is unknown; did you mean "language"?
 5: cannot be read as TOML: unexpected character U+006D 'm' at start of value; write text in quotes
 7: engine[0].timeout: is a whole number; write a duration in quotes, such as "30s"`},
+		{"words of other languages", "[bot]\nname = Tea\n[prompt]\nlite = False", `
+2: cannot be read as TOML: unexpected character U+0054 'T' at start of value; write true in small letters, or text in quotes
+4: cannot be read as TOML: unexpected character U+0046 'F' at start of value; write false in small letters, or text in quotes`},
 		{"nothing is concluded from half a table", "[interfaces.telegram]\ntoken = x\npace = \"off\"", `
 2: cannot be read as TOML: unexpected character U+0078 'x' at start of value; write text in quotes`},
 		{"just within bounds", "[plugins.low]\nsides = 2\n[plugins.high]\nsides = 100\n[budget]\nperson_tokens = 0\n[bot]\nname = \"" + strings.Repeat("ä", 64) + "\"", ""},
@@ -404,7 +407,7 @@ any = 1
 name = ""`
 	var k kinds
 	want := `c.toml:1: small: is 128; write -128 to 127
-c.toml:2: ratio: is not a finite number
+c.toml:2: ratio: is not a finite number; write a number, without quotes
 c.toml:3: when: parsing time "noon" as "2006-01-02T15:04:05Z07:00": cannot parse "noon" as "2006"
 c.toml:4: times[1]: is 1h1m0s; write 1h or less
 c.toml:5: level: is "c"; write one of "", a, b

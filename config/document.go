@@ -16,6 +16,9 @@
 //	oneof     the allowed values, as "a|b|c"; of each element of a list
 //	required  "true": the key must be there, if it has no default, and not be empty
 //	example   what the example file shows if there is no default
+//	kind      what a value names: "user" or "place", a path of the bot; "file", a file or folder, relative to the
+//	          configuration file; "private file", the same, if it holds a secret; "program", a list of a program
+//	          and its arguments
 //
 // Types of a field: string, bool, the signed integers, float64, time.Duration
 // (as text: "30s"), [secret.Secret], every encoding.TextUnmarshaler, nested
@@ -104,6 +107,8 @@ type Document struct {
 	faults     Faults
 	faultCount int      // including those beyond maxFaults
 	secrets    []string // the files that secrets were read from
+
+	checkFaults int // how many of the faults the Check of a struct reported
 }
 
 // Read reads data, the content of file, into the structs that into points to;
@@ -147,7 +152,7 @@ func Parse(file string, data []byte, o Options) *Document {
 //	Check(fault func(text string, at ...any))
 //
 // of each struct that has it reports faults that no tag can express. It is called
-// only if there are no other faults. Err returns all faults.
+// only if the table and those inside it have no other faults. Err returns all faults.
 func (d *Document) Decode(into ...any) {
 	r := reader{doc: d, references: d.options.References}
 	r.table(d.root, structs(into))
@@ -155,6 +160,15 @@ func (d *Document) Decode(into ...any) {
 
 // Fault adds a fault that the caller found. at is the path of the key from the root: names (string) and indices (int).
 func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
+
+// HasFault reports whether a fault of a key was found so far. at is as in Fault.
+func (d *Document) HasFault(at ...any) bool {
+	key := txt.Clip(d.root.walk(at).String(), 120)
+	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Key == key })
+}
+
+// Resolved reports whether secrets are read, not only their references.
+func (d *Document) Resolved() bool { return !d.options.References }
 
 // Line returns the line of a key, or 0 if it is missing. at is as in Fault.
 func (d *Document) Line(at ...any) int { return d.root.walk(at).line }

@@ -119,22 +119,37 @@ func readTags(t reflect.Type) []field {
 	return list
 }
 
-// Walk calls f with the key and the value of each field in the struct that into points to, and in structs and lists of
-// structs inside it. Keys begin with path. Walk leaves out each [Table] and nil pointers.
-func Walk(path string, into any, f func(path string, v reflect.Value)) {
+// Key is the path of a key from the root: names (string) and indices (int).
+type Key []any
+
+// String returns the key as in a file ("engine[0].timeout").
+func (k Key) String() string { return (&node{}).walk(k).String() }
+
+func (k Key) then(steps ...any) Key { return append(slices.Clip(k), steps...) }
+
+// Setting is one field of a configuration.
+type Setting struct {
+	Key   Key
+	Kind  string // the tag kind
+	Value reflect.Value
+}
+
+// Walk calls f with each field in the struct that into points to, and in structs and lists of structs inside it. Keys
+// begin with at. Walk leaves out each [Table] and nil pointers.
+func Walk(at Key, into any, f func(s Setting)) {
 	s := structs([]any{into})[0]
 	for _, field := range fieldsOf(s.Type()) {
-		at, v := strings.TrimPrefix(path+"."+field.name, "."), reflect.Indirect(s.FieldByIndex(field.index))
+		key, v := at.then(field.name), reflect.Indirect(s.FieldByIndex(field.index))
 		switch {
 		case !v.IsValid() || formOf(field.leaf()) == formRaw:
 		case formOf(v.Type()) == formTable:
-			Walk(at, v.Addr().Interface(), f)
+			Walk(key, v.Addr().Interface(), f)
 		case formOf(v.Type()) == formList && formOf(v.Type().Elem()) == formTable:
 			for i := range v.Len() {
-				Walk(fmt.Sprintf("%s[%d]", at, i), v.Index(i).Addr().Interface(), f)
+				Walk(key.then(i), v.Index(i).Addr().Interface(), f)
 			}
 		default:
-			f(at, v)
+			f(Setting{key, field.tag.Get("kind"), v})
 		}
 	}
 }
@@ -147,6 +162,9 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	}
 	if f.initial != nil && formOf(f.typ) == formPointer {
 		f.panic("a pointer is nil by default")
+	}
+	if !slices.Contains([]string{"", "user", "place", "file", "private file", "program"}, sf.Tag.Get("kind")) {
+		f.panic("the kind %q is unknown", sf.Tag.Get("kind"))
 	}
 	f.rules = rules{min: f.newBound("min"), max: f.newBound("max")}
 	list := f.lookup("oneof")

@@ -58,7 +58,7 @@ func addTables(into, given reflect.Value) {
 
 // table reads one table into structs that share it.
 func (r reader) table(at *node, into []reflect.Value) {
-	before := r.doc.faultCount
+	before := r.doc.faultCount - r.doc.checkFaults
 	var known []string
 	moved := make(map[string]string)
 	for _, s := range into {
@@ -74,9 +74,10 @@ func (r reader) table(at *node, into []reflect.Value) {
 		return
 	}
 	r.addUnknownKeys(at, "", known, moved)
-	if r.doc.faultCount > before || r.doc.broken {
+	if r.doc.faultCount-r.doc.checkFaults > before || r.doc.broken {
 		return
 	}
+	before = r.doc.faultCount
 	for _, s := range into {
 		checker, ok := s.Addr().Interface().(interface {
 			Check(fault func(text string, at ...any))
@@ -85,6 +86,7 @@ func (r reader) table(at *node, into []reflect.Value) {
 			checker.Check(func(text string, steps ...any) { at.walk(steps).fault(text) })
 		}
 	}
+	r.doc.checkFaults += r.doc.faultCount - before
 }
 
 // addUnknownKeys adds a fault for each key that no struct has. moved maps former keys, dotted if they were in an inner
@@ -309,7 +311,7 @@ func assignFloat(dst reflect.Value, value any) string {
 		dst.SetFloat(float64(n))
 	case float64:
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return "is not a finite number"
+			return "is not a finite number; write " + kindOf(dst.Type()).write
 		}
 		dst.SetFloat(n)
 	default:

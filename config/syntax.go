@@ -77,6 +77,8 @@ func syntaxFault(err error, data []byte) (line int, text string) {
 func fixFor(text string) string {
 	for _, m := range []struct{ part, fix string }{
 		{"already", "keep one of the two"},
+		{"'T' at start of value", "write true in small letters, or text in quotes"},
+		{"'F' at start of value", "write false in small letters, or text in quotes"},
 		{"start of value", "write text in quotes"},
 		{"expected keyword", "write text in quotes"},
 		{"expected newline", "write one key a line, and text in quotes"},

@@ -7,10 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
-	"reflect"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +78,7 @@ type BotConfig struct {
 	Observe         bool              `toml:"observe" default:"true" doc:"Whether group messages that are not for the bot are stored, as context for its answers."`
 	Bots            bool              `toml:"bots" default:"false" doc:"Whether other bots are answered: at most three messages in a row, until a user writes."`
 	Backlog         time.Duration     `toml:"backlog" default:"1h" min:"0s" doc:"After the bot was offline, messages that waited longer than this are acknowledged together instead of answered; 0s turns this off."`
-	Admins          []core.Path       `toml:"admins" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
+	Admins          []core.Path       `toml:"admins" kind:"user" example:"discord/@user/123456789, telegram/@user/1000" doc:"The users who may do everything."`
 	Claim           Claim             `toml:"claim" default:"" doc:"The hash of a code, as synthbot init writes it. The first user who sends /claim and the code in private becomes an admin. Empty: nobody can."`
 }
 
@@ -94,7 +97,7 @@ func (z *Zone) UnmarshalText(text []byte) error {
 
 // PersonaConfig is the table [persona].
 type PersonaConfig struct {
-	Path string `toml:"path" example:"persona/aria.toml" doc:"A persona file (.toml) or character card (.json, .png), relative to this file. Default: the built-in persona."`
+	Path string `toml:"path" kind:"file" example:"persona/aria.toml" doc:"A persona file (.toml) or character card (.json, .png), relative to this file. Default: the built-in persona."`
 }
 
 // PromptConfig is the table [prompt].
@@ -129,10 +132,40 @@ func (c *Config) decode(d *config.Document) error {
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)
-	c.checkPaths(d)
 	c.loadPersonas(d)
 	decodePlugins(c, d)
+	c.checkPaths(d)
+	completePlugins(c, d)
+	c.checkFiles(d)
 	return d.Err()
+}
+
+// checkFiles reports files and folders that the configuration names and that cannot be read.
+func (c *Config) checkFiles(d *config.Document) {
+	for _, f := range c.Files() {
+		_, err := os.Stat(c.Beside(f.Path))
+		if failed, ok := errors.AsType[*fs.PathError](err); ok && !d.HasFault(f.Key...) {
+			text := fmt.Sprintf("%s cannot be read: %v; correct the path, or create it", failed.Path, failed.Err)
+			d.Fault(text, f.Key...)
+		}
+	}
+}
+
+// NamedFile is a file or folder that a configuration names.
+type NamedFile struct {
+	Key     config.Key
+	Path    string // as in the file
+	Private bool   // it holds a secret
+}
+
+// Files returns the files and folders that the configuration names, except for those of secrets.
+func (c *Config) Files() (list []NamedFile) {
+	c.walk(func(s config.Setting) {
+		if (s.Kind == "file" || s.Kind == "private file") && s.Value.String() != "" {
+			list = append(list, NamedFile{s.Key, s.Value.String(), s.Kind != "file"})
+		}
+	})
+	return list
 }
 
 func (c *Config) checkEngines(d *config.Document) {
@@ -169,15 +202,22 @@ func known(names map[string]bool) string {
 
 // checkRest reports invalid settings that no tag can describe.
 func (c *Config) checkRest(d *config.Document) {
-	if c.Admin.Listen != "" && !loopback(c.Admin.Listen) {
-		const text = "is not a local address; write one like 127.0.0.1:8787, and use an ssh tunnel from elsewhere"
-		d.Fault(text, "admin", "listen")
+	wrong := listenFault(c.Admin.Listen, "127.0.0.1:8787, and use an ssh tunnel from elsewhere")
+	if wrong != "" {
+		d.Fault(wrong, "admin", "listen")
 	}
-	if c.Metrics.Listen != "" && !loopback(c.Metrics.Listen) {
-		d.Fault("is not a local address; write one like 127.0.0.1:9787", "metrics", "listen")
+	wrong = listenFault(c.Metrics.Listen, "127.0.0.1:9787")
+	if wrong != "" {
+		d.Fault(wrong, "metrics", "listen")
+	}
+	if c.Bot.DataDir == "~" || strings.HasPrefix(c.Bot.DataDir, "~/") {
+		d.Fault("begins with ~, which only a shell replaces; write the path of your home folder", "bot", "data_dir")
 	}
 	if c.Metrics.Listen != "" && c.Metrics.Listen == c.Admin.Listen && !strings.HasSuffix(c.Metrics.Listen, ":0") {
 		d.Fault("is the address of the admin page, too; give it another port", "metrics", "listen")
+	}
+	if err := c.Store.CheckURL(); err != nil && d.Resolved() {
+		d.Fault(err.Error(), "store", "url")
 	}
 	for i, o := range c.Overrides {
 		samePath := func(p engine.PlaceBudget) bool { return p.Path == o.Path }
@@ -196,17 +236,21 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 }
 
-// loopback reports whether only this machine can reach the address.
-func loopback(address string) bool {
+// listenFault returns why something cannot be served at an address for this machine alone, and the fix; "" if it can
+// be, or if there is no address.
+func listenFault(address, example string) string {
+	if address == "" {
+		return ""
+	}
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || port == "" {
-		return false
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return false
-	}
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	if err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "is not a local address; write one like " + example
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return "has no port from 0 to 65535; write one like " + example
+	}
+	return ""
 }
 
 // engineFaults adds the faults of an engine's table, except for keys that have a fault already.
@@ -214,12 +258,9 @@ func engineFaults(d *config.Document, i int, err error) {
 	if err == nil {
 		return
 	}
-	var known config.Faults
-	errors.As(d.Err(), &known)
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		key, text, _ := strings.Cut(line, ": ")
-		full := fmt.Sprintf("engine[%d].%s", i, key)
-		if !slices.ContainsFunc(known, func(f config.Fault) bool { return f.Key == full }) {
+		if !d.HasFault("engine", i, key) {
 			d.Fault(text, "engine", i, key)
 		}
 	}
@@ -255,49 +296,27 @@ func Components() (interfaces, plugins []Component) {
 	return interfaces, plugins
 }
 
-// checkPaths reports paths that begin with an unknown interface, and paths of users or places where the other
-// kind is needed.
+// checkPaths reports paths that begin with an unknown interface, paths of users or places where the other kind is
+// needed, and empty elements of lists.
 func (c *Config) checkPaths(d *config.Document) {
-	check := func(p *core.Path, at ...any) { c.checkPath(d, p, at) }
-	person := func(p *core.Path, at ...any) {
-		check(p, at...)
-		if !p.IsZero() && !p.IsPerson() {
-			d.Fault(`is not a user; write it like "telegram/@user/1000"`, at...)
-		}
-	}
-	place := func(p *core.Path, at ...any) {
-		check(p, at...)
+	c.eachPath(func(key config.Key, kind string, p *core.Path) {
+		c.checkPath(d, p, key)
+		_, inList := key[len(key)-1].(int)
 		e := p.Elements()
-		if len(e) > 1 && e[1] == "@user" {
-			d.Fault("is the path of a user; write the path of a place, as /id shows it there", at...)
+		switch {
+		case inList && p.IsZero():
+			d.Fault("is empty; write a path as /id shows it, or take it out", key...)
+		case kind == "user" && !p.IsZero() && !p.IsPerson():
+			d.Fault(`is not a user; write it like "telegram/@user/1000"`, key...)
+		case kind == "place" && len(e) > 1 && e[1] == "@user":
+			d.Fault("is the path of a user; write the path of a place, as /id shows it there", key...)
 		}
-	}
-	each := func(list []core.Path, check func(*core.Path, ...any), at ...any) {
-		for i := range list {
-			check(&list[i], append(at, i)...)
-		}
-	}
-	each(c.Bot.Admins, person, "bot", "admins")
-	each(c.Access.Moderators, person, "access", "moderators")
-	each(c.Access.Allow, check, "access", "allow")
-	each(c.Access.Deny, check, "access", "deny")
-	for i := range c.Shares {
-		each(c.Shares[i].Paths, place, "share", i, "paths")
-	}
-	for i := range c.Budget.Places {
-		place(&c.Budget.Places[i].Path, "budget", "place", i, "path")
-	}
-	for i := range c.Overrides {
-		o := &c.Overrides[i]
-		place(&o.Path, "override", i, "path")
+	})
+	for i, o := range c.Overrides {
 		first := slices.IndexFunc(c.Overrides, func(former Override) bool { return former.Path == o.Path })
 		if first < i && !o.Path.IsZero() {
 			d.Fault(fmt.Sprintf("is the path of override[%d], too; merge the two", first), "override", i, "path")
 		}
-	}
-	for i := range c.Grants {
-		place(&c.Grants[i].From, "grant", i, "from")
-		place(&c.Grants[i].To, "grant", i, "to")
 	}
 }
 
@@ -347,9 +366,9 @@ func (c *Config) formerly(name string) (now string, ok bool) {
 // WalkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
 // that the bot runs (key "command").
 func WalkConfig(c *Config, f func(key, text string)) {
-	c.walk(func(path string, v reflect.Value) {
-		key := path[strings.LastIndexByte(path, '.')+1:]
-		switch value := v.Interface().(type) {
+	c.walk(func(s config.Setting) {
+		key, _ := s.Key[len(s.Key)-1].(string)
+		switch value := s.Value.Interface().(type) {
 		case secret.Secret:
 			if !value.IsZero() {
 				f(key, value.Reveal())
@@ -359,23 +378,41 @@ func WalkConfig(c *Config, f func(key, text string)) {
 				f(name, secret.Reveal())
 			}
 		case []string:
-			if key == "command" && len(value) > 0 {
-				f(key, value[0])
+			if s.Kind == "program" && len(value) > 0 {
+				f("command", value[0])
 			}
 		}
 	})
+}
+
+// MissingPrograms returns the programs of plugins that are not installed. It leaves out paths that are relative to the
+// folder in which a program runs.
+func (c *Config) MissingPrograms() (list []core.Finding) {
+	c.walk(func(s config.Setting) {
+		argv, ok := s.Value.Interface().([]string)
+		if s.Kind != "program" || !ok || len(argv) == 0 || s.Key[0] != "plugins" {
+			return
+		}
+		relative := strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0])
+		if _, err := exec.LookPath(argv[0]); err != nil && !relative {
+			fix := fmt.Sprintf("install it, or set its path in %s", s.Key)
+			list = append(list, core.Finding{Found: argv[0] + " was not found", Fix: fix, Fatal: true})
+		}
+	})
+	return list
 }
 
 // digest returns a hash of the configuration, without settings that may differ between machines.
 func (c *Config) digest() string {
 	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
 	sum := sha256.New()
-	c.walk(func(path string, v reflect.Value) {
+	c.walk(func(s config.Setting) {
+		path := s.Key.String()
 		if slices.Contains(ofMachine, path) {
 			return
 		}
-		text := string(core.JSON(v.Interface()))
-		if secret, ok := v.Interface().(secret.Secret); ok {
+		text := string(core.JSON(s.Value.Interface()))
+		if secret, ok := s.Value.Interface().(secret.Secret); ok {
 			text = secret.Reveal()
 		}
 		fmt.Fprintf(sum, "%s=%s\n", path, text)
@@ -386,14 +423,15 @@ func (c *Config) digest() string {
 // followMoves replaces the paths of places that have moved since the file was written: groups that became supergroups.
 func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logger) error {
 	return r.View(ctx, func(v core.View) (err error) {
-		c.eachPath(func(key string, p *core.Path) {
+		c.eachPath(func(key config.Key, _ string, p *core.Path) {
 			if err != nil || p.IsZero() || p.IsPerson() {
 				return
 			}
 			var h core.Head
 			h, err = v.Head(*p)
 			if err == nil && h.Path != *p && !h.Path.IsZero() {
-				log.Warn("the configuration has a former path of a group; write this one", "keys", key, "path", h.Path)
+				const text = "the configuration has a former path of a group; write this one"
+				log.Warn(text, "keys", key.String(), "path", h.Path)
 				*p = h.Path
 			}
 		})
@@ -403,31 +441,31 @@ func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logge
 
 // names reports whether the configuration has a path of the place, or of one below it.
 func (c *Config) names(place core.Path) (found bool) {
-	c.eachPath(func(_ string, p *core.Path) { found = found || p.Within(place) })
+	c.eachPath(func(_ config.Key, _ string, p *core.Path) { found = found || p.Within(place) })
 	return found
 }
 
-// eachPath calls f with the key and the address of each path in the configuration.
-func (c *Config) eachPath(f func(key string, p *core.Path)) {
-	c.walk(func(key string, v reflect.Value) {
-		switch p := v.Addr().Interface().(type) {
+// eachPath calls f with the key, the kind and the address of each path in the configuration.
+func (c *Config) eachPath(f func(key config.Key, kind string, p *core.Path)) {
+	c.walk(func(s config.Setting) {
+		switch p := s.Value.Addr().Interface().(type) {
 		case *core.Path:
-			f(key, p)
+			f(s.Key, s.Kind, p)
 		case *[]core.Path:
 			for i := range *p {
-				f(fmt.Sprintf("%s[%d]", key, i), &(*p)[i])
+				f(append(slices.Clip(s.Key), i), s.Kind, &(*p)[i])
 			}
 		}
 	})
 }
 
 // walk calls f with each setting of the configuration and of the interfaces and plugins that are on.
-func (c *Config) walk(f func(path string, v reflect.Value)) {
-	config.Walk("", &c.Tables, f)
+func (c *Config) walk(f func(s config.Setting)) {
+	config.Walk(nil, &c.Tables, f)
 	for _, e := range c.Enabled {
-		config.Walk("interfaces."+e.Name, e.Own, f)
+		config.Walk(config.Key{"interfaces", e.Name}, e.Own, f)
 	}
 	for _, p := range c.Chosen {
-		config.Walk("plugins."+p.name, p.Own, f)
+		config.Walk(config.Key{"plugins", p.name}, p.Own, f)
 	}
 }

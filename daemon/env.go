@@ -137,6 +137,34 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 	return "", Usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
+// SharedFolder returns what to do about a data directory that other users can enter, but that is not the bot's own, so
+// that its mode must stay; "" otherwise. A folder is the bot's own if it has no sticky bit, and holds nothing but the
+// bot's files.
+func SharedFolder(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return ""
+	}
+	why := ""
+	if info.Mode()&fs.ModeSticky != 0 {
+		why = "is for all users"
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		why = "cannot be read"
+	}
+	for _, e := range entries {
+		ofDatabase := strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), memory.FileName)
+		if why == "" && !ofDatabase && e.Name() != admin.SocketName && e.Name() != ImportFolder {
+			why = "also holds " + e.Name()
+		}
+	}
+	if why == "" {
+		return ""
+	}
+	return dir + " " + why + ", and other users can enter it; set data_dir in [bot] to a folder of the bot's own"
+}
+
 // samePath reports whether a file name, relative or absolute, means the absolute path. DataDir uses it because
 // systemd sets $STATE_DIRECTORY for the daemon alone, and other commands must find the same directory.
 func samePath(name, path string) bool {
@@ -152,13 +180,31 @@ func (c *Config) Beside(path string) string {
 	return filepath.Join(filepath.Dir(c.File), path)
 }
 
-// WriteFile writes a file completely, or not at all. It keeps the owner of a file that it replaces.
+// RegularFile returns the file that a name means, without symbolic links. If it exists and is something else, such as
+// a device or a folder, RegularFile returns an error: replacing it or changing its mode could damage the machine.
+func RegularFile(name string) (string, error) {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return "", Usagef("%s is not a regular file; synthbot does not change it", name)
+	}
+	return name, nil
+}
+
+// WriteFile writes a file completely, or not at all. It follows symbolic links, and keeps the owner of a file that it
+// replaces. It replaces regular files only.
 func WriteFile(file string, data []byte, mode fs.FileMode) error {
 	return writeFile(file, data, mode, keepOwner)
 }
 
 // writeFile is WriteFile with a function that sets the owner of the new file.
 func writeFile(file string, data []byte, mode fs.FileMode, setOwner func(f *os.File, former string) error) error {
+	file, err := RegularFile(file)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}

@@ -86,8 +86,14 @@ func makeDiscord(m maker, own any) (all []core.Interface, err error) {
 }
 
 func makeTelegram(m maker, own any) ([]core.Interface, error) {
+	c := *own.(*telegram.Config)
+	for _, file := range []*string{&c.Webhook.Certificate, &c.Webhook.Key} {
+		if *file != "" {
+			*file = m.config.Beside(*file)
+		}
+	}
 	d, err := telegram.New(telegram.Options{
-		Name: m.name, Config: *own.(*telegram.Config), State: m.state, Log: m.log, Clock: m.now,
+		Name: m.name, Config: c, State: m.state, Log: m.log, Clock: m.now,
 		Admins: m.admins, Admin: m.alerts.report, Commands: m.specs,
 	})
 	return []core.Interface{d}, err
@@ -126,8 +132,11 @@ func decodeInterfaces(c *Config) {
 		}
 		table.Decode(&common, own)
 		if common.Enabled {
-			if t, ok := own.(interface{ Wrong() string }); ok && table.Resolved() && t.Wrong() != "" {
-				table.Fault(t.Wrong(), "token")
+			checker, ok := own.(interface {
+				CheckSecrets(fault func(text string, at ...any))
+			})
+			if ok && table.Resolved() {
+				checker.CheckSecrets(table.Fault)
 			}
 			c.Enabled = append(c.Enabled, enabled{name, d, own, common.Offer, table})
 		}

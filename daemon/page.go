@@ -105,13 +105,14 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 // in the elements of lists.
 func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	defaults := make(map[string]string)
-	c.defaults().walk(func(path string, v reflect.Value) { defaults[path] = shownValue(path, v) })
-	c.walk(func(path string, v reflect.Value) {
-		row := adminpage.Setting{Name: path, Value: shownValue(path, v), Default: defaults[path], From: "the default"}
+	c.defaults().walk(func(s config.Setting) { defaults[s.Key.String()] = shownValue(s) })
+	c.walk(func(s config.Setting) {
+		name := s.Key.String()
+		row := adminpage.Setting{Name: name, Value: shownValue(s), Default: defaults[name], From: "the default"}
 		switch {
 		case row.Value != row.Default:
 			row.From = c.File
-		case strings.Contains(path, "[") && v.IsZero():
+		case strings.Contains(name, "[") && s.Value.IsZero():
 			return
 		}
 		rows = append(rows, row)
@@ -158,9 +159,9 @@ func (c *Config) defaults() *Config {
 }
 
 // shownValue formats a setting for the page, without secrets.
-func shownValue(path string, v reflect.Value) string {
-	name := path[strings.LastIndexByte(path, '.')+1:]
-	mayHide := slices.Contains([]string{"args", "env", "headers", "command"}, name) // users put secrets there
+func shownValue(s config.Setting) string {
+	v, name := s.Value, s.Key[len(s.Key)-1]
+	mayHide := slices.Contains([]any{"args", "env", "headers", "command"}, name) // users put secrets there
 	if v.Kind() == reflect.Map || mayHide && v.Kind() == reflect.Slice {
 		return fmt.Sprintf("(%d, not shown)", v.Len())
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +24,7 @@ func TestNoPageCostsNothing(t *testing.T) {
 
 func TestSettingsHideSecrets(t *testing.T) {
 	var all []string
-	row := func(path string, v reflect.Value) { all = append(all, path+"="+shownValue(path, v)) }
+	row := func(s config.Setting) { all = append(all, s.Key.String()+"="+shownValue(s)) }
 	c := struct {
 		Token secret.Secret     `toml:"token"`
 		URL   string            `toml:"url"`
@@ -44,7 +43,7 @@ func TestSettingsHideSecrets(t *testing.T) {
 	c.List = append(c.List, struct {
 		N int `toml:"n"`
 	}{3})
-	config.Walk("", &c, row)
+	config.Walk(nil, &c, row)
 	want := "token= url=https://[secret]@example.org/x env=(1, not shown) headers=(1, not shown) inner.after=1m0s list[0].n=3"
 	if got := strings.Join(all, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -14,7 +14,7 @@ import (
 
 // Override is one [[override]] table: the settings of a place and all places below it.
 type Override struct {
-	Path core.Path `toml:"path" required:"true" example:"discord/81384788765712384" doc:"The place, with all places below it."`
+	Path core.Path `toml:"path" kind:"place" required:"true" example:"discord/81384788765712384" doc:"The place, with all places below it."`
 	settings.Settings
 }
 
@@ -27,8 +27,8 @@ func (o *Override) personaFile() string {
 
 // Grant lets turns in one place, or below it, write to another one.
 type Grant struct {
-	From core.Path `toml:"from" required:"true" example:"discord/81384788765712384/1" doc:"The place in which users may ask for it, with all places below it."`
-	To   core.Path `toml:"to" required:"true" example:"discord/81384788765712384/2" doc:"The place where the bot may write then, with all places below it."`
+	From core.Path `toml:"from" kind:"place" required:"true" example:"discord/81384788765712384/1" doc:"The place in which users may ask for it, with all places below it."`
+	To   core.Path `toml:"to" kind:"place" required:"true" example:"discord/81384788765712384/2" doc:"The place where the bot may write then, with all places below it."`
 }
 
 type (

@@ -1,8 +1,8 @@
 package daemon
 
 import (
-	"fmt"
-	"os"
+	"errors"
+	"io/fs"
 	"slices"
 
 	"synthbot/core"
@@ -82,11 +82,10 @@ var availablePlugins = []available{
 	},
 }
 
-func checkVoice(c *Config, own any) (faults []string) {
+func checkVoice(c *Config, own any, fault func(text string, at ...any)) {
 	if own.(*standard.Config).Speaks() && c.Speech.Out.Provider == "" {
-		faults = append(faults, "the action speak has no voice; set a provider in [speech.out]")
+		fault("the action speak has no voice; set a provider in [speech.out]")
 	}
-	return faults
 }
 
 // moderationTable is the table of the plugin moderation, which three packages implement.
@@ -126,30 +125,23 @@ func hasBlueprints(c *Config) bool {
 	return named && common.Enabled
 }
 
-func completeBlueprints(c *Config, own any) (faults []string) {
+func completeBlueprints(c *Config, own any, fault func(text string, at ...any)) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
-	if b.Serve.Listen != "" && !loopback(b.Serve.Listen) {
-		faults = append(faults, "serve.listen is not a local address; write one like 127.0.0.1:8790")
+	wrong := listenFault(b.Serve.Listen, "127.0.0.1:8790")
+	if wrong != "" {
+		fault(wrong, "serve", "listen")
 	}
 	for _, f := range b.Faults() {
 		if !f.Warning {
-			faults = append(faults, f.String())
+			fault(f.String(), "source", b.SourceOf(f), "path")
 		}
 	}
-	return faults
 }
 
-// completeKnowledge sets the folder that relative paths of sources start from, and reports missing sources.
-func completeKnowledge(c *Config, own any) (faults []string) {
-	k := own.(*knowledge.Config)
-	k.Dir = c.Beside(".")
-	for _, s := range k.Sources {
-		if _, err := os.Stat(c.Beside(s.Path)); s.Path != "" && err != nil {
-			faults = append(faults, fmt.Sprintf("source %s: %v", s.Name, err))
-		}
-	}
-	return faults
+// completeKnowledge sets the folder that relative paths of sources start from.
+func completeKnowledge(c *Config, own any, _ func(text string, at ...any)) {
+	own.(*knowledge.Config).Dir = c.Beside(".")
 }
 
 // Knowledge returns the plugin knowledge; nil if it is off.
@@ -164,10 +156,16 @@ func hasLore(c *Config) bool {
 	return false
 }
 
-// completeLore adds the books of the personas, each in the places of its persona.
-func completeLore(c *Config, own any) []string {
+// completeLore adds the books of the personas, each in the places of its persona, and reports faults of other books.
+func completeLore(c *Config, own any, fault func(text string, at ...any)) {
 	b := own.(*lorebook.Config)
 	b.Dir = c.Beside(".")
+	for i, s := range b.Sources {
+		_, err := lorebook.Load(c.Beside(s.Path))
+		if err != nil && s.Path != "" && !errors.Is(err, fs.ErrNotExist) {
+			fault(err.Error(), "book", i, "path")
+		}
+	}
 	b.Cards = []lorebook.Card{cardOf(c.Personas.Main, core.Path{})}
 	for _, o := range c.Overrides {
 		file := o.personaFile()
@@ -175,7 +173,6 @@ func completeLore(c *Config, own any) []string {
 			b.Cards = append(b.Cards, cardOf(c.Personas.byFile[file], o.Path))
 		}
 	}
-	return nil
 }
 
 // cardOf returns the book of a persona for its places. A persona without a book gets an empty one, so that the
@@ -185,14 +182,13 @@ func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 }
 
 // checkServers reports servers with the name of a plugin or an interface: their actions would conflict.
-func checkServers(c *Config, own any) (faults []string) {
-	for _, s := range own.(*mcp.Config).Servers {
+func checkServers(c *Config, own any, fault func(text string, at ...any)) {
+	for i, s := range own.(*mcp.Config).Servers {
 		_, plugin := c.Plugins[s.Name]
 		_, iface := c.Interfaces[s.Name]
 		if plugin || iface || slices.Contains(c.ChosenNames(), s.Name) {
 			text := "a server is called " + s.Name + ", as a plugin or an interface is; give it another name"
-			faults = append(faults, text)
+			fault(text, "server", i, "name")
 		}
 	}
-	return faults
 }

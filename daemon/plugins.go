@@ -30,8 +30,8 @@ type available struct {
 	constructor
 	byDefault bool                 // it is always on without a table
 	wanted    func(c *Config) bool // whether it is on without a table; optional
-	// complete fills in the rest of the plugin's struct, and returns the faults of the files that it names. Optional.
-	complete func(c *Config, own any) []string
+	// complete fills in the rest of the plugin's struct, and reports faults of the files that it names. Optional.
+	complete func(c *Config, own any, fault func(text string, at ...any))
 }
 
 // constructor makes a plugin from its own configuration struct.
@@ -78,11 +78,6 @@ func decodePlugins(c *Config, d *config.Document) {
 		if !common.Enabled {
 			continue
 		}
-		if a.complete != nil {
-			for _, fault := range a.complete(c, own) {
-				d.Fault(fault, "plugins", a.name)
-			}
-		}
 		c.Chosen = append(c.Chosen, chosen{a, own})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
@@ -92,6 +87,17 @@ func decodePlugins(c *Config, d *config.Document) {
 				text = fmt.Sprintf("did you mean %q?", near)
 			}
 			d.Fault("unknown plugin; "+text, "plugins", name)
+		}
+	}
+}
+
+// completePlugins fills in what the structs of the chosen plugins need from elsewhere.
+func completePlugins(c *Config, d *config.Document) {
+	for _, p := range c.Chosen {
+		if p.complete != nil {
+			p.complete(c, p.Own, func(text string, at ...any) {
+				d.Fault(text, append([]any{"plugins", p.name}, at...)...)
+			})
 		}
 	}
 }

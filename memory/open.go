@@ -68,6 +68,14 @@ type ServerConfig struct {
 	Lease  time.Duration `toml:"lease" default:"10s" min:"2s" max:"5m" doc:"How long after this process was killed or cut off another one may take its place. It must be long enough for a short outage of the network."`
 }
 
+// CheckURL returns an error if URL cannot be the address of a database. It connects to nothing.
+func (c ServerConfig) CheckURL() error {
+	if c.URL.IsZero() {
+		return nil
+	}
+	return postgres.CheckURL(c.URL.Reveal())
+}
+
 // Probe checks the server's database and returns findings for an administrator, each fault with its fix. It
 // leaves nothing behind.
 func (c ServerConfig) Probe(ctx context.Context) ([]core.Finding, error) {

@@ -16,7 +16,7 @@ import (
 
 // Retention is how much history a path, with all below it, keeps. The longest matching path wins.
 type Retention struct {
-	Path     core.Path     `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
+	Path     core.Path     `toml:"path" kind:"place" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere."`
 	Messages int           `toml:"messages" default:"0" min:"0" doc:"How many messages each place keeps at most; 0: all."`
 	Age      time.Duration `toml:"age" default:"0s" min:"0s" doc:"How long messages are kept; 0s: forever."`
 }

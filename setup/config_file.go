@@ -31,11 +31,11 @@ type configFile struct {
 
 // openConfig reads the existing configuration, or else the example.
 func openConfig(env *daemon.Env) (*configFile, error) {
-	c := &configFile{output: output{w: env.Out}, file: cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")}
-	real, err := filepath.EvalSymlinks(c.file)
-	if err == nil {
-		c.file = real
+	file, err := daemon.RegularFile(cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml"))
+	if err != nil {
+		return nil, err
 	}
+	c := &configFile{output: output{w: env.Out}, file: file}
 	c.before, err = os.ReadFile(c.file)
 	text := string(c.before)
 	switch {
@@ -236,6 +236,9 @@ type Repair struct {
 // Repairs finds what can be fixed safely in the configuration and beside it: keys that have
 // moved, modes of files that hold secrets or private messages, and a missing data directory.
 func Repairs(env *daemon.Env) ([]Repair, error) {
+	if _, err := daemon.RegularFile(env.ConfigFile()); err != nil {
+		return nil, err
+	}
 	cfg, err := env.MustLoad()
 	var faults config.Faults
 	if err != nil && !errors.As(err, &faults) {
@@ -248,7 +251,9 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 	list = append(list, restrictMode(cfg.File, 0o037)...)
 	if cfg.Document != nil {
 		for _, file := range cfg.Document.SecretFiles() {
-			list = append(list, restrictMode(file, 0o037)...)
+			if _, err := daemon.RegularFile(file); err == nil {
+				list = append(list, restrictMode(file, 0o037)...)
+			}
 		}
 	}
 	isBroken := func(f config.Fault) bool { return f.Key == "" } // then data_dir may be unread
@@ -261,7 +266,10 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
 		})
 	}
-	return append(list, restrictMode(dir, 0o077)...), nil
+	if daemon.SharedFolder(dir) == "" {
+		list = append(list, restrictMode(dir, 0o077)...)
+	}
+	return list, nil
 }
 
 // restrictMode returns the repair that removes rights from the mode of a file, if it has any of them. If the file
@@ -278,7 +286,7 @@ func restrictMode(file string, rights fs.FileMode) []Repair {
 	}
 	return []Repair{{
 		Lines: []string{fmt.Sprintf("chmod %o %s (was %o)", before&^rights, file, before)},
-		Apply: func() error { return os.Chmod(file, before&^rights) },
+		Apply: func() error { return os.Chmod(file, info.Mode()&^rights) },
 	}}
 }
 

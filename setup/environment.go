@@ -105,9 +105,11 @@ func ollamaHost(host string) string {
 
 // machineZone returns the time zone of $TZ, or else of the machine; "" if it is unknown.
 func machineZone(zone string) string {
-	link, err := os.Readlink("/etc/localtime")
-	_, name, ok := strings.Cut(link, "/zoneinfo/")
-	if err == nil && ok && zone == "" {
+	zone = strings.TrimPrefix(zone, ":")
+	if zone == "" {
+		zone, _ = os.Readlink("/etc/localtime")
+	}
+	if _, name, ok := strings.Cut(zone, "/zoneinfo/"); ok {
 		zone = name
 	}
 	if zone == "Local" || new(daemon.Zone).UnmarshalText([]byte(zone)) != nil {

@@ -161,7 +161,13 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 		}
 	}
 	if w.Timezone != "" || w.Language != "" {
-		zone, language := cmp.Or(w.Timezone, "kept"), cmp.Or(w.Language, "kept")
+		zone, language := cmp.Or(w.Timezone, "of the machine"), cmp.Or(w.Language, "en")
+		if w.Timezone == "" && w.Current.Timezone != "" {
+			zone = "kept"
+		}
+		if w.Language == "" && w.Current.Language != "" {
+			language = "kept"
+		}
 		found := "time zone " + zone + ", language " + language
 		daemon.PrintFinding(env.Out, "bot", core.Finding{What: "defaults", Found: found})
 	}

@@ -37,3 +37,14 @@ func TestNextCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestMachineZone checks that a time zone is found in each form of $TZ that names one.
+func TestMachineZone(t *testing.T) {
+	for zone, want := range map[string]string{
+		"Europe/Rome": "Europe/Rome", ":Europe/Rome": "Europe/Rome", ":/usr/share/zoneinfo/Asia/Tokyo": "Asia/Tokyo", "CET-1CEST": "", "Local": "",
+	} {
+		if got := machineZone(zone); got != want {
+			t.Errorf("TZ=%s: got %q, want %q", zone, got, want)
+		}
+	}
+}

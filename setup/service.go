@@ -27,6 +27,8 @@ type Service struct {
 
 	output
 	secrets  []string // names of credentials
+	copied   []string // names of other files
+	private  []string // other files in the service's folder that hold secrets
 	programs []string // that the bot will start
 	notes    []string
 }
@@ -54,6 +56,9 @@ func (s *Service) Install(env *daemon.Env) error {
 	if env.File == "" && exists(s.at(daemon.ServiceConfig)) {
 		from = s.at(daemon.ServiceConfig)
 	}
+	if _, err := daemon.RegularFile(from); err != nil {
+		return err
+	}
 	data, err := os.ReadFile(from)
 	if err != nil {
 		const text = "service install: %w; `synthbot init -c %s` makes a configuration"
@@ -73,7 +78,28 @@ func (s *Service) Install(env *daemon.Env) error {
 	if err := s.writeUnits(); err != nil {
 		return err
 	}
-	return s.printNext()
+	err = s.checkInstalled(env)
+	return errors.Join(s.printNext(), err)
+}
+
+// checkInstalled notes the faults of the installed configuration, and returns an error if it has any.
+func (s *Service) checkInstalled(env *daemon.Env) error {
+	if s.DryRun {
+		return nil
+	}
+	target := s.at(daemon.ServiceConfig)
+	text, err := os.ReadFile(target)
+	if err != nil {
+		return err
+	}
+	_, err = env.Parse(target, string(text))
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		s.note("%s", line)
+	}
+	return daemon.Usagef("service install: the bot cannot start with %s yet; see the lines above", target)
 }
 
 // at returns an absolute path below Root.
@@ -94,6 +120,11 @@ func (s *Service) inspectConfig(c *daemon.Config) {
 			s.inspectSecret(text)
 		}
 	})
+	for _, f := range c.Files() {
+		if f.Private && filepath.IsLocal(f.Path) {
+			s.private = append(s.private, filepath.Clean(f.Path))
+		}
+	}
 	slices.Sort(s.secrets)
 	s.secrets = slices.Compact(s.secrets)
 	unit := s.at("/usr/lib/systemd/system/synthbot.service")
@@ -154,10 +185,8 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 		return s.writeText(target, text, 0o640)
 	}
 	var errs []error
-	for _, file := range slices.Compact(slices.Sorted(slices.Values(c.Personas.Files))) {
-		if filepath.IsLocal(file) {
-			errs = append(errs, s.copyFile(c.Beside(file), s.at(inEtc(file)), 0o644))
-		}
+	for _, file := range c.Files() {
+		errs = append(errs, s.copyNamed(c, file))
 	}
 	for _, name := range s.secrets {
 		errs = append(errs, s.copyFile(c.Beside(name), s.at(inEtc(name)), 0o600))
@@ -166,6 +195,34 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 		return errors.Join(append(errs, s.print("kept", target, 0))...)
 	}
 	return errors.Join(append(errs, s.writeText(target, text, 0o640))...)
+}
+
+// copyNamed copies a file that the configuration names relative to its folder, once. It adds a note about folders and
+// other files.
+func (s *Service) copyNamed(c *daemon.Config, f daemon.NamedFile) error {
+	name := filepath.Clean(f.Path)
+	if !filepath.IsLocal(name) {
+		s.note("%s is not copied: the user %s must be able to read it under its absolute path, "+
+			"and it may not be below /home (%s)", f.Path, s.User, f.Key)
+		return nil
+	}
+	info, err := os.Stat(c.Beside(name))
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		const text = "the folder %s is not copied: copy it to %s, or write its absolute path (%s)"
+		s.note(text, f.Path, inEtc(name), f.Key)
+		return nil
+	case slices.Contains(s.copied, name):
+		return nil
+	}
+	s.copied = append(s.copied, name)
+	mode := fs.FileMode(0o644)
+	if f.Private {
+		mode = 0o640
+	}
+	return s.copyFile(c.Beside(name), s.at(inEtc(name)), mode)
 }
 
 // copyFile copies a file. It does not overwrite an existing one.
@@ -219,6 +276,9 @@ func (s *Service) modes() string {
 	}
 	for _, name := range s.secrets {
 		lines = append(lines, "z "+inEtc(name)+" 0600 root root -")
+	}
+	for _, name := range s.private {
+		lines = append(lines, "z "+inEtc(name)+" 0640 root "+s.User+" -")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

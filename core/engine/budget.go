@@ -25,7 +25,7 @@ type BudgetConfig struct {
 
 // PlaceBudget is one [[budget.place]] table.
 type PlaceBudget struct {
-	Path   core.Path `toml:"path" doc:"The place. All places below it share its budget." example:"console/kitchen"`
+	Path   core.Path `toml:"path" kind:"place" required:"true" doc:"The place. All places below it share its budget." example:"console/kitchen"`
 	Tokens int64     `toml:"tokens" doc:"Tokens in a day; 0 for no limit." default:"0" min:"0"`
 	Cost   float64   `toml:"cost" doc:"Cost in a day; 0 for no limit." default:"0" min:"0"`
 }

@@ -16,7 +16,7 @@ type Access struct {
 	Deny       []core.Path `toml:"deny" doc:"Users and places that do not have access."`
 	Channels   string      `toml:"channels" default:"linked" oneof:"none|linked|all" doc:"Which messages sent as a channel or group are accepted; these hide their author. linked: those of the group itself (anonymous admins), of its linked channel and of webhooks of the place."`
 	PerMinute  int         `toml:"per_minute" default:"30" min:"0" max:"10000" doc:"How many model calls one user may cause in a minute. Faster messages wait a little and are answered together; if the wait is too long, they are stored as context only. Admins have no limit; 0 for no limit."`
-	Moderators []core.Path `toml:"moderators" doc:"Users who are moderators everywhere, in addition to those of the platform."`
+	Moderators []core.Path `toml:"moderators" kind:"user" doc:"Users who are moderators everywhere, in addition to those of the platform."`
 }
 
 // admits reports whether the author has access to the bot in the place.

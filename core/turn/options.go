@@ -25,7 +25,7 @@ type Config struct {
 
 // Share lists subtrees whose places may see each other's talk.
 type Share struct {
-	Paths []core.Path `toml:"paths" doc:"Places, with all places below them, that may see each other's history and memories."`
+	Paths []core.Path `toml:"paths" kind:"place" doc:"Places, with all places below them, that may see each other's history and memories."`
 }
 
 // Activations say which messages of a group are answered. Private messages always are.

@@ -81,7 +81,7 @@ func add(fields []field, into, from reflect.Value) {
 // pointer to a struct. Base panics if there is no such key, or if its type differs.
 func Base[T any](tables any) T {
 	values := make(map[string]reflect.Value)
-	config.Walk("", tables, func(key string, v reflect.Value) { values[key] = v })
+	config.Walk(nil, tables, func(s config.Setting) { values[s.Key.String()] = s.Value })
 	var base T
 	into := reflect.ValueOf(&base).Elem()
 	for _, f := range fieldsOf(into.Type()) {

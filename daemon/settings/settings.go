@@ -42,7 +42,7 @@ import (
 
 // Settings are the settings of a place and all places below it. Each field that is nil or zero is not set there.
 type Settings struct {
-	Persona      *string        `toml:"persona" json:"persona,omitempty" base:"persona.path" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
+	Persona      *string        `toml:"persona" kind:"file" json:"persona,omitempty" base:"persona.path" example:"persona/gm.toml" doc:"Who the bot is there: a persona file or a character card."`
 	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
 	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"Which group messages the bot answers there, as in [bot]."`
 	Asleep       *bool          `toml:"-" json:"asleep,omitempty" empty:"false" doc:"Whether the bot only listens there, from /sleep to /wake."`

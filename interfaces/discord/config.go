@@ -1,14 +1,13 @@
 package discord
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"synthbot/core/driver"
 	"synthbot/core/secret"
 	"synthbot/interfaces/discord/gateway"
 )
@@ -36,40 +35,45 @@ type settings struct {
 	shards   int // 0: as recommended
 }
 
-// Wrong returns what is wrong with the token; "" if nothing is, or it is empty.
-func (c *Config) Wrong() string {
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) { c.parse(fault) }
+
+// CheckSecrets is Check for secrets. The token may be empty.
+func (c *Config) CheckSecrets(fault func(text string, at ...any)) {
 	if strings.ContainsAny(c.Token.Reveal(), " \t\r\n") {
-		return "must be the bot's token, as the developer portal gives it"
+		fault("must be the bot's token, as the developer portal gives it", "token")
 	}
-	return ""
 }
 
-func (c Config) check() (settings, error) {
+func (c Config) check() (s settings, err error) {
+	err = driver.FirstFault(func(fault func(string, ...any)) {
+		if c.Token.IsZero() {
+			fault("it is missing; the developer portal shows it under Bot", "token")
+		}
+		c.CheckSecrets(fault)
+		s = c.parse(fault)
+	})
+	return s, err
+}
+
+func (c Config) parse(fault func(text string, at ...any)) settings {
 	s := settings{Config: c}
-	wrong := c.Wrong()
-	if wrong != "" || c.Token.IsZero() {
-		return s, errors.New("token: " + cmp.Or(wrong, "it is missing; the developer portal shows it under Bot"))
+	s.api, s.cdn = parseBase(s.APIURL, fault, "api_url"), parseBase(s.CDNURL, fault, "cdn_url")
+	if s.Shards == "auto" {
+		return s
 	}
 	var err error
-	if s.api, err = parseBase("api_url", s.APIURL); err != nil {
-		return s, err
+	s.shards, err = strconv.Atoi(s.Shards)
+	if err != nil || s.shards < 1 || s.shards > gateway.MaxShards {
+		fault(fmt.Sprintf("write auto or a number from 1 to %d, not %q", gateway.MaxShards, s.Shards), "shards")
 	}
-	if s.cdn, err = parseBase("cdn_url", s.CDNURL); err != nil {
-		return s, err
-	}
-	if s.Shards != "auto" {
-		s.shards, err = strconv.Atoi(s.Shards)
-		if err != nil || s.shards < 1 || s.shards > gateway.MaxShards {
-			return s, fmt.Errorf("shards: write auto or a number from 1 to %d, not %q", gateway.MaxShards, s.Shards)
-		}
-	}
-	return s, nil
+	return s
 }
 
-func parseBase(key, text string) (*url.URL, error) {
+func parseBase(text string, fault func(text string, at ...any), key string) *url.URL {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-		return nil, fmt.Errorf("%s: write an address like https://discord.com", key)
+		fault("write an address like https://discord.com", key)
 	}
-	return u, nil
+	return u
 }

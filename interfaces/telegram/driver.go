@@ -60,12 +60,19 @@ type Config struct {
 	Webhook     botapi.Webhook `toml:"webhook" doc:"Receives updates by a webhook instead of polling."`
 }
 
-// Wrong says what is wrong with the token; "" if nothing is, or if there is no token.
-func (c *Config) Wrong() string {
-	if strings.ContainsAny(c.Token.Reveal(), "/?#% \t\r\n") {
-		return "must look like 123456:ABC-DEF, as @BotFather gives it"
+// Check implements the configuration's own check.
+func (c *Config) Check(fault func(text string, at ...any)) {
+	if _, err := botapi.ParseURL(c.APIURL); err != nil {
+		fault(err.Error(), "api_url")
 	}
-	return ""
+}
+
+// CheckSecrets is Check for secrets. The token may be empty.
+func (c *Config) CheckSecrets(fault func(text string, at ...any)) {
+	if strings.ContainsAny(c.Token.Reveal(), "/?#% \t\r\n") {
+		fault("must look like 123456:ABC-DEF, as @BotFather gives it", "token")
+	}
+	c.Webhook.CheckSecret(fault)
 }
 
 // Options configure a Driver. Name, Config, Log, Clock, State and Admin are required.
@@ -124,11 +131,14 @@ func New(o Options) (*Driver, error) {
 		return nil, fmt.Errorf("interface name %q: only a-z, 0-9, _, . and - are allowed, at most 40", o.Name)
 	}
 	token := o.Config.Token.Reveal()
-	wrong := o.Config.Wrong()
-	if wrong != "" || token == "" {
-		return nil, fmt.Errorf("%s: token: %s", o.Name, cmp.Or(wrong, "missing; @BotFather gives one"))
+	if token == "" {
+		return nil, fmt.Errorf("%s: token: missing; @BotFather gives one", o.Name)
 	}
-	if err := o.Config.Webhook.Validate(); err != nil {
+	if err := driver.FirstFault(o.Config.CheckSecrets); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	hook := &o.Config.Webhook
+	if err := cmp.Or(driver.FirstFault(hook.Check), hook.LoadCertificate()); err != nil {
 		return nil, fmt.Errorf("%s: webhook: %w", o.Name, err)
 	}
 	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)

@@ -126,12 +126,25 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// newDB returns a DB that has not connected yet.
-func newDB(url string, o Options) (*DB, error) {
+// CheckURL returns an error if a URL cannot be that of a database. It connects to nothing.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
+func parseURL(url string) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(url)
 	if err != nil { // its text may contain a part of the password
-		return nil, errors.New("the URL of the database is invalid: " +
-			"it must look like postgres://user:password@host:5432/database")
+		return nil, errors.New("is invalid: it must look like postgres://user:password@host:5432/database")
+	}
+	return config, nil
+}
+
+// newDB returns a DB that has not connected yet.
+func newDB(url string, o Options) (*DB, error) {
+	config, err := parseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("the URL of the database %w", err)
 	}
 	host, _ := os.Hostname() // "" is a name, too
 	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)

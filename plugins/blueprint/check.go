@@ -47,16 +47,26 @@ type loaded struct {
 	data   []byte
 }
 
+// SourceOf returns the index of the source that a fault is about.
+func (c *Config) SourceOf(f Fault) int {
+	names := func(s Source) bool { return f.File == c.file(&s) || filepath.Dir(f.File) == c.file(&s) }
+	return max(0, slices.IndexFunc(c.Sources, names))
+}
+
+// file returns the file or folder of a source.
+func (c *Config) file(s *Source) string {
+	if filepath.IsAbs(s.Path) {
+		return filepath.Clean(s.Path)
+	}
+	return filepath.Join(c.Dir, s.Path)
+}
+
 func (c *Config) load() (all []loaded, faults []Fault) {
 	for i := range c.Sources {
 		s := &c.Sources[i]
-		path := s.Path
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.Dir, path)
-		}
-		list, err := files(path)
+		list, err := files(c.file(s))
 		if err != nil {
-			faults = append(faults, Fault{Text: err.Error()})
+			faults = append(faults, Fault{File: c.file(s), Text: err.Error()})
 		}
 		for _, file := range list {
 			one, found := read(file, s)

@@ -291,13 +291,13 @@ type Config struct {
 // Source is a blueprint, or a folder of them, and how its agent is called: over HTTP, or,
 // with Command, as a program.
 type Source struct {
-	Path    string                   `toml:"path" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json file, or a folder with such .json files; relative to the configuration file."`
+	Path    string                   `toml:"path" kind:"file" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json file, or a folder with such .json files; relative to the configuration file."`
 	Prefix  string                   `toml:"prefix" example:"bank." doc:"The prefix of its actions' names."`
 	Tools   []string                 `toml:"tools" example:"invoices.*" doc:"The tools that are offered, by their names in the file; * matches any characters; empty: all."`
 	URL     string                   `toml:"url" example:"https://bank.example.org" doc:"The agent's address; empty: the one in the file."`
 	Headers map[string]secret.Secret `toml:"headers" example:"Authorization=env:BANK_AUTHORIZATION" doc:"Headers of every request."`
 	Allow   []outbound.Peer          `toml:"allow" example:"127.0.0.1:8080" doc:"Private addresses, ranges or hosts that may be called."`
-	Command []string                 `toml:"command" example:"/usr/local/bin/bank-tools, --json" doc:"A program that is run instead of calling a server, without a shell, in the blueprint's folder. It reads and writes JSON."`
+	Command []string                 `toml:"command" kind:"program" example:"/usr/local/bin/bank-tools, --json" doc:"A program that is run instead of calling a server, without a shell, in the blueprint's folder. It reads and writes JSON."`
 	Env     map[string]secret.Secret `toml:"env" example:"BANK_KEY=env:BANK_KEY" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
 
 	Permission string        `toml:"permission" default:"" oneof:"|everyone|moderators|admins" doc:"Who may use its tools. Empty: everyone may use tools marked as read-only, admins may use the rest. A file can require more, never less."`

@@ -308,7 +308,7 @@ func define(schema json.RawMessage, shared map[string]json.RawMessage) json.RawM
 func files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; correct the path, or create it", errors.Unwrap(err))
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
@@ -316,7 +316,7 @@ func files(path string) ([]string, error) {
 	folder := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 	list, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("%s: there is no .json file in it", path)
+		err = errors.New("there is no .json file in it")
 	}
 	return list, err
 }

@@ -151,8 +151,8 @@ type Config struct {
 // with a link that it does not allow.
 type Rule struct {
 	Name     string      `toml:"name" required:"true" max:"60" example:"adverts" doc:"The rule's name in the log."`
-	Paths    []core.Path `toml:"paths" example:"telegram/-1001234567890" doc:"The places where it applies, with all places below them; empty: all groups."`
-	Except   []core.Path `toml:"except" example:"telegram/-1001234567890/7" doc:"Places where it does not apply, with all places below them."`
+	Paths    []core.Path `toml:"paths" kind:"place" example:"telegram/-1001234567890" doc:"The places where it applies, with all places below them; empty: all groups."`
+	Except   []core.Path `toml:"except" kind:"place" example:"telegram/-1001234567890/7" doc:"Places where it does not apply, with all places below them."`
 	Private  bool        `toml:"private" default:"false" doc:"Whether it also applies in private chats."`
 	Words    []string    `toml:"words" example:"casino, free money" doc:"Words or phrases in any script. They match whole words, regardless of case."`
 	Patterns []string    `toml:"patterns" example:"\\bw[i1]n+ing\\b" doc:"Regular expressions (RE2), regardless of case."`

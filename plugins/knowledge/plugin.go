@@ -193,10 +193,10 @@ type Config struct {
 // Source is a table [[plugins.knowledge.source]].
 type Source struct {
 	Name   string      `toml:"name" required:"true" example:"handbook" doc:"Its name, of a-z, 0-9, _ and -."`
-	Path   string      `toml:"path" example:"docs" doc:"A folder or a file (.md, .txt, .html, .pdf, .docx), relative to the configuration file. It is watched."`
+	Path   string      `toml:"path" kind:"file" example:"docs" doc:"A folder or a file (.md, .txt, .html, .pdf, .docx), relative to the configuration file. It is watched."`
 	URLs   []string    `toml:"urls" example:"https://example.org/faq" doc:"Web pages."`
 	Feed   string      `toml:"feed" example:"https://example.org/feed.xml" doc:"A feed (RSS or Atom)."`
-	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
+	Places []core.Path `toml:"places" kind:"place" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
 }
 
 var sourceName = txt.Pattern(`^[a-z0-9_-]{1,64}$`)

@@ -34,7 +34,7 @@ type Config struct {
 	Group   Rate `toml:"group" default:"30/1h" doc:"How many messages of one user are answered in all groups together."`
 	Place   Rate `toml:"place" default:"300/1h" doc:"How many messages of all users together are answered in one group place."`
 	// CountAll lists where the bot also answers messages that are not for it, which a Gate cannot know.
-	CountAll []core.Path `toml:"count_all" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts towards the limits, not only those that address the bot. List places with activation always."`
+	CountAll []core.Path `toml:"count_all" kind:"place" example:"discord/81384788765712384/2" doc:"Group places, with all places below them, where every message counts towards the limits, not only those that address the bot. List places with activation always."`
 
 	Repeat int  `toml:"repeat" default:"4" min:"0" max:"1000" doc:"From this number on, identical messages in a row are not answered; 0: no limit."`
 	Flood  Rate `toml:"flood" default:"10/10s" doc:"How fast one user may write to the bot. Beyond five times as much, messages are not even stored."`

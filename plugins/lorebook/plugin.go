@@ -199,8 +199,8 @@ type Config struct {
 
 // Source is a book in a file.
 type Source struct {
-	Path   string      `toml:"path" required:"true" example:"lore/harbour.json" doc:"A character card or lorebook (.json), relative to the configuration file."`
-	Places []core.Path `toml:"places" example:"discord/81384788765712384" doc:"The places where it is used, with all places below them; empty: everywhere."`
+	Path   string      `toml:"path" kind:"file" required:"true" example:"lore/harbour.json" doc:"A character card or lorebook (.json), relative to the configuration file."`
+	Places []core.Path `toml:"places" kind:"place" example:"discord/81384788765712384" doc:"The places where it is used, with all places below them; empty: everywhere."`
 }
 
 // Card is the book of a persona, for the places at or below Path. If several match,

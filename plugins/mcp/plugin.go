@@ -115,7 +115,7 @@ type Config struct {
 // Server is one program that offers tools. Exactly one of Command and URL is set.
 type Server struct {
 	Name    string                   `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
-	Command []string                 `toml:"command" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	Command []string                 `toml:"command" kind:"program" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
 	URL     string                   `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
 	Dir     string                   `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
 	Env     map[string]secret.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`

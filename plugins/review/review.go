@@ -24,7 +24,7 @@ type Config struct {
 
 // Place is a table [[plugins.review.place]].
 type Place struct {
-	Path     core.Path `toml:"path" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere. Of several, the longest path counts."`
+	Path     core.Path `toml:"path" kind:"place" example:"discord/81384788765712384" doc:"The place, with all places below it; empty: everywhere. Of several, the longest path counts."`
 	MaxChars int       `toml:"max_chars" default:"0" min:"0" max:"100000" doc:"The longest message, in characters; 0 for no limit."`
 	Emoji    int       `toml:"emoji" default:"-1" min:"-1" max:"100" doc:"How many emoji a message has at most; -1 for no limit."`
 	Shouting bool      `toml:"shouting" default:"true" doc:"Whether exclamation marks and words in capitals are allowed."`

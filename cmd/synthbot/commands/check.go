@@ -103,12 +103,9 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			if err := reportServer(ctx, cfg, found); err != nil {
 				return err
 			}
-			for _, f := range b.EnginesTooSmall(ctx) {
-				found.add("engine", f)
-			}
-			for _, f := range cfg.Speech.Probe() { // whether its programs are installed
-				found.add("speech", f)
-			}
+			found.addAll("engine", b.EnginesTooSmall(ctx))
+			found.addAll("speech", cfg.Speech.Probe()) // whether its programs are installed
+			found.addAll("program", cfg.MissingPrograms())
 			err = p.reportChanges(ctx, b, found)
 		}
 		if online {
@@ -141,6 +138,10 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 	database.Found, database.Fix = where+", "+database.Found, cmp.Or(dataDirFix(dir), database.Fix)
 	found.add("database", database)
+	shared := daemon.SharedFolder(dir)
+	if shared != "" {
+		found.add("database", core.Finding{Fix: shared})
+	}
 	for _, e := range cfg.Enabled {
 		found.add("interface", core.Finding{Found: e.Name})
 	}
@@ -156,9 +157,7 @@ func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) erro
 		return nil
 	}
 	all, err := cfg.Store.Probe(ctx)
-	for _, f := range all {
-		found.add("database", f)
-	}
+	found.addAll("database", all)
 	return err
 }
 
@@ -296,9 +295,7 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 	}
 	all.Wait()
 	for i, g := range groups {
-		for _, f := range found[i] {
-			out.add(g.name, f)
-		}
+		out.addAll(g.name, found[i])
 	}
 }
 
@@ -313,7 +310,8 @@ func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		list = append(list, checkMode(dir, 0o077, "it holds private messages; chmod 700 it"))
+		fix := cmp.Or(daemon.SharedFolder(dir), "it holds private messages; chmod 700 it")
+		list = append(list, checkMode(dir, 0o077, fix))
 	}
 	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)
 }

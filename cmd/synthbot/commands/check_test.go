@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"synthbot/daemon"
 	"synthbot/memory"
 )
 
@@ -144,5 +146,81 @@ func TestCheckKeepsTheFormat(t *testing.T) {
 	}
 	if err := memory.Restore("restored", filepath.Join("copy", memory.FileName)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestFixSparesOthers checks that `check --fix` restricts a data directory only if it is the bot's own, keeps other bits
+// of its mode, and follows a symbolic link to the configuration. Of shared folders, `check` says what to do.
+func TestFixSparesOthers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mode, want fs.FileMode
+		holds      string
+	}{
+		"own":     {0o755 | fs.ModeSetgid, 0o700 | fs.ModeSetgid, memory.FileName + ".stuck"},
+		"empty":   {0o755, 0o700, ""},
+		"sticky":  {0o777 | fs.ModeSticky, 0o777 | fs.ModeSticky, ""},
+		"foreign": {0o755, 0o755, "index.html"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			emptyMachine(t)
+			write(t, "real.toml", withTerminal)
+			if err := errors.Join(os.Symlink("real.toml", "config.toml"), os.Chmod("real.toml", 0o644), os.Mkdir("data", 0o700), os.Chmod("data", tc.mode)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.holds != "" {
+				write(t, filepath.Join("data", tc.holds), "")
+			}
+			status, out, errs := runLine(t, "", "check", "--fix")
+			info, err := os.Stat("data")
+			if err != nil || status != statusDone || info.Mode() != tc.want|fs.ModeDir {
+				t.Fatalf("got %v, want %v: status %d, %s%s, %v", info.Mode(), tc.want, status, out, errs, err)
+			}
+			if told := strings.Contains(out, "set data_dir in [bot] to a folder of the bot's own"); told != (tc.mode == tc.want) {
+				t.Errorf("what to do: %t in %s", told, out)
+			}
+			if link, err := os.Lstat("config.toml"); err != nil || link.Mode()&fs.ModeSymlink == 0 {
+				t.Errorf("the link: %v, %v", link, err)
+			}
+		})
+	}
+}
+
+// TestOnlyRegularFiles checks that `init` and `check --fix` neither replace a configuration that is not a regular file
+// nor change its mode: a pipe stands for a device.
+func TestOnlyRegularFiles(t *testing.T) {
+	emptyMachine(t)
+	if err := errors.Join(syscall.Mkfifo("pipe", 0o666), os.Chmod("pipe", 0o666), os.Symlink("pipe", "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"init -y -c pipe", "init -y -c link", "check --fix -c link", "service install --dry-run -c link"} {
+		status, out, errs := runLine(t, "", strings.Fields(line)...)
+		if info, err := os.Stat("pipe"); status != statusUsage || !strings.Contains(errs, "pipe is not a regular file") && !strings.Contains(errs, "link is not a regular file") || err != nil || info.Mode() != fs.ModeNamedPipe|0o666 {
+			t.Errorf("%s: status %d, %s%s, %v, %v", line, status, out, errs, info, err)
+		}
+	}
+	if err := daemon.WriteFile("link", nil, 0o600); err == nil {
+		t.Error("a pipe was replaced")
+	}
+}
+
+// TestCheckPrograms checks that `check` reports programs of plugins that are not installed.
+func TestCheckPrograms(t *testing.T) {
+	emptyMachine(t)
+	server := func(name, program string) string {
+		return "[[plugins.mcp.server]]\nname = \"" + name + "\"\ncommand = [\"" + program + "\"]\n"
+	}
+	write(t, "config.toml", withTerminal+server("a", "sh")+server("b", "./beside")+server("c", "no-such-program"))
+	status, out, errs := runLine(t, "", "check")
+	const want = "FAIL program        no-such-program was not found: install it, or set its path in plugins.mcp.server[2].command\n"
+	if status != statusFailed || !strings.Contains(out, want) || strings.Count(out, " program ") != 1 {
+		t.Errorf("status %d, %s%s", status, out, errs)
+	}
+	for topic, want := range map[string]int{"nope": statusUsage, "check": statusDone} {
+		if status, out, errs := runLine(t, "", "help", topic); status != want {
+			t.Errorf("help %s: status %d, %s%s", topic, status, out, errs)
+		}
+	}
+	if status, out, errs := runLine(t, "", "help"); status != statusDone || !strings.Contains(out, "Available Commands") {
+		t.Errorf("help: status %d, %s%s", status, out, errs)
 	}
 }

@@ -65,6 +65,12 @@ type findingLine struct {
 	Key   string `json:"key,omitempty"`
 }
 
+func (f *findings) addAll(group string, found []core.Finding) {
+	for _, one := range found {
+		f.add(group, one)
+	}
+}
+
 func (f *findings) add(group string, found core.Finding) {
 	level := "ok"
 	switch {

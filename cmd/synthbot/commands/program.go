@@ -131,6 +131,12 @@ func (p *program) root() *cobra.Command {
 	} {
 		root.AddCommand(command(p))
 	}
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		_, _, err := root.Find(args)
+		return err
+	}
 	return root
 }
 

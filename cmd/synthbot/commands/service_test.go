@@ -219,3 +219,66 @@ func TestServiceInstallRefuses(t *testing.T) {
 		t.Errorf("with a missing secret: status %d, %s", status, errs)
 	}
 }
+
+// TestServiceFiles checks that every file that the configuration names is copied, that folders and other files are
+// noted, and that faults of the installed configuration are reported.
+func TestServiceFiles(t *testing.T) {
+	serviceHome(t)
+	write(t, "config.toml", serviceable+`[speech.in]
+provider = "program"
+program = ["whisper-cli", "{file}"]
+[[plugins.lorebook.book]]
+path = "lore/harbour.json"
+[[plugins.lorebook.book]]
+path = "lore/harbour.json"
+places = ["telegram/1"]
+[[plugins.blueprint.source]]
+path = "tea.json"
+[[plugins.knowledge.source]]
+name = "handbook"
+path = "docs"
+[interfaces.telegram.webhook]
+certificate = "cert.pem"
+key = "key.pem"
+`)
+	for _, dir := range []string{"lore", "docs"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, "lore/harbour.json", `{"entries":[{"keys":["harbour"],"content":"It is old."}]}`)
+	write(t, "tea.json", `{"name":"tea","version":"1.0.0","description":"Tea.","endpoint":"https://tea.example.org","capabilities":{"tools":[`+
+		`{"name":"brew","description":"Brew tea.","inputSchema":{"type":"object","properties":{"cups":{"type":"integer"}}}}]}}`)
+	write(t, "cert.pem", "public")
+	write(t, "key.pem", "private")
+	root := t.TempDir()
+	status, out, errs := installService(t, root)
+	etc := filepath.Join(root, "etc/synthbot")
+	if status != statusUsage || !strings.Contains(errs, "the bot cannot start with "+etc+"/config.toml yet") || !strings.Contains(out, "plugins.knowledge.source[0].path: "+etc+"/docs cannot be read") {
+		t.Errorf("with a folder left to copy: status %d, %s%s", status, out, errs)
+	}
+	for _, said := range []string{"!        the folder docs is not copied: copy it to /etc/synthbot/docs, or ", "the bot will start whisper-cli, npx: "} {
+		if !strings.Contains(out, said) {
+			t.Errorf("the output lacks %q:\n%s", said, out)
+		}
+	}
+	got := files(t, etc)
+	for _, want := range []string{"rw-r--r-- lore/harbour.json", "rw-r--r-- tea.json", "rw-r--r-- cert.pem", "rw-r----- key.pem"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("there is no %s in %q", want, got)
+		}
+	}
+	modes, err := os.ReadFile(filepath.Join(root, "etc/tmpfiles.d/synthbot.conf"))
+	if err != nil || !strings.Contains(string(modes), "z /etc/synthbot/key.pem 0640 root synthbot -\n") {
+		t.Errorf("the service cannot read its key: %s, %v", modes, err)
+	}
+	if err := os.Mkdir(filepath.Join(etc, "docs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errs := installService(t, root, "there"); status != 0 {
+		t.Errorf("after the folder was copied: status %d, %s%s", status, out, errs)
+	}
+	if again, err := os.ReadFile(filepath.Join(root, "etc/tmpfiles.d/synthbot.conf")); err != nil || string(again) != string(modes) {
+		t.Errorf("the modes changed: %s, %v", again, err)
+	}
+}

@@ -80,11 +80,20 @@ type Client struct {
 	conflictReported time.Time     // when admins last read of another process; of Poll
 }
 
+// ParseURL parses the address of a Bot API. The error continues a sentence that begins with its key.
+func ParseURL(text string) (*url.URL, error) {
+	base, err := url.Parse(strings.TrimSuffix(text, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("%q is not an http or https address", text)
+	}
+	return base, nil
+}
+
 // New returns a client. It makes no calls.
 func New(o Options) (*Client, error) {
-	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return nil, fmt.Errorf("api_url: %q is not an http or https address", o.URL)
+	base, err := ParseURL(o.URL)
+	if err != nil {
+		return nil, fmt.Errorf("api_url: %w", err)
 	}
 	dial := o.Dial
 	if dial == nil {

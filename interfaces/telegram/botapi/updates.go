@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,30 +142,39 @@ type Webhook struct {
 	URL         string        `toml:"url" doc:"The public https address; empty: poll for updates." example:"https://bot.example.org/telegram"`
 	Listen      string        `toml:"listen" default:"127.0.0.1:8443" doc:"The address to listen on, for a reverse proxy or the platform itself."`
 	Secret      secret.Secret `toml:"secret" doc:"The secret that the platform must send with each call; empty: derived from the token."`
-	Certificate string        `toml:"certificate" doc:"A certificate as a PEM file. With key, the driver serves TLS itself and sends the certificate to the platform."`
-	Key         string        `toml:"key" doc:"The certificate's private key as a PEM file."`
+	Certificate string        `toml:"certificate" kind:"file" doc:"A certificate as a PEM file, relative to the configuration file. With key, the driver serves TLS itself and sends the certificate to the platform."`
+	Key         string        `toml:"key" kind:"private file" doc:"The certificate's private key as a PEM file, relative to the configuration file."`
 }
 
-// Validate returns the first problem.
-func (w *Webhook) Validate() error {
+// Check implements the configuration's own check.
+func (w *Webhook) Check(fault func(text string, at ...any)) {
 	if w.URL == "" {
-		return nil
+		return
 	}
 	u, err := url.Parse(w.URL)
-	switch {
-	case err != nil || u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("url: %q is not an https address", w.URL)
-	case (w.Certificate == "") != (w.Key == ""):
-		return errors.New("certificate and key belong together")
-	case !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()):
-		return errors.New("secret: only letters, digits, _ and - are allowed, at most 256")
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		fault(fmt.Sprintf("%q is not an https address", w.URL), "url")
+	}
+	if (w.Certificate == "") != (w.Key == "") {
+		fault("certificate and key belong together", "certificate")
 	}
 	_, port, err := net.SplitHostPort(w.Listen)
 	_, wrong := strconv.ParseUint(port, 10, 16)
 	if err != nil || wrong != nil {
-		return fmt.Errorf("listen: %q is not an address; write one like 127.0.0.1:8443", w.Listen)
+		fault(fmt.Sprintf("%q is not an address; write one like 127.0.0.1:8443", w.Listen), "listen")
 	}
-	if w.Certificate == "" {
+}
+
+// CheckSecret is Check for the secret.
+func (w *Webhook) CheckSecret(fault func(text string, at ...any)) {
+	if w.URL != "" && !regexp.MustCompile(`^[A-Za-z0-9_-]{0,256}$`).MatchString(w.Secret.Reveal()) {
+		fault("only letters, digits, _ and - are allowed, at most 256", "webhook", "secret")
+	}
+}
+
+// LoadCertificate returns an error if the certificate and its key cannot be used.
+func (w *Webhook) LoadCertificate() error {
+	if w.URL == "" || w.Certificate == "" {
 		return nil
 	}
 	if _, err := tls.LoadX509KeyPair(w.Certificate, w.Key); err != nil {

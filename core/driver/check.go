@@ -1,0 +1,13 @@
+package driver
+
+import "fmt"
+
+// FirstFault returns the first fault that a check of a configuration reports, as an error that begins with its key.
+func FirstFault(check func(fault func(text string, at ...any))) (first error) {
+	check(func(text string, at ...any) {
+		if first == nil {
+			first = fmt.Errorf("%v: %s", at[0], text)
+		}
+	})
+	return first
+}
