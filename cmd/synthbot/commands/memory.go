@@ -131,24 +131,16 @@ func importCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
-					return importLines(c.Context(), p.Out, s.(*memory.DB), in)
+					lines, added, err := s.(*memory.DB).Import(c.Context(), in)
+					if err != nil {
+						return fmt.Errorf("%w; lines added before that: %d; the rest can be imported later", err, added)
+					}
+					_, err = fmt.Fprintf(p.Out, "lines added: %d of %d\n", added, lines)
+					return err
 				})
 			})
 		},
 	})
-}
-
-func importLines(ctx context.Context, out io.Writer, db *memory.DB, in io.Reader) error {
-	lines, added, err := db.Import(ctx, in)
-	if err != nil {
-		return fmt.Errorf("%w; lines added before that: %d (importing the corrected file adds the rest)", err, added)
-	}
-	rest := ""
-	if added < lines {
-		rest = fmt.Sprintf(" of %d; the others are stored already, or are not imported", lines)
-	}
-	_, err = fmt.Fprintf(out, "lines added: %d%s\n", added, rest)
-	return err
 }
 
 func forgetCommand(p *program) *cobra.Command {
