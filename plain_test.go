@@ -33,14 +33,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6797,
+	"daemon":              6870,
 	"interfaces/discord":  5235,
 	"core/engine":         3613,
-	"core/engine/offline": 3169,
+	"core/engine/offline": 3180,
 	"core/turn":           5351,
 	"core/action":         3898,
 	"interfaces/telegram": 4139,
-	"memory":              8833,
+	"memory":              8930,
 }
 
 // stiff matches wording in comments that plain English avoids.

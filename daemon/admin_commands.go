@@ -221,14 +221,14 @@ func (b *chatCommands) spentToday(ctx context.Context, _ command.Call) (string, 
 	if err != nil {
 		return "", err
 	}
-	rows := Spending(uses)
+	rows := c.Spending(uses)
 	if len(rows) == 0 {
 		return "Nothing was spent today.", nil
 	}
 	var s strings.Builder
 	for _, r := range rows {
 		fmt.Fprintf(&s, "- %s: %d calls, %d tokens in (%d cached), %d out, cost %.4f\n",
-			r.Engine, r.Calls, r.In, r.Cached, r.Out, c.Cost(r.Engine, r.Usage))
+			r.Engine, r.Calls, r.In, r.Cached, r.Out, *r.Cost)
 	}
 	return strings.TrimSpace(s.String()), nil
 }
@@ -238,10 +238,8 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if err := b.Messenger().Tell(ctx, to, c.Args["text"]); err != nil {
-		return "", err
-	}
-	return "Said.", nil
+	err = host{b.Bot}.say(ctx, to, c.Args["text"], false)
+	return "Said.", err
 }
 
 func (b *chatCommands) history(ctx context.Context, c command.Call) (string, error) {

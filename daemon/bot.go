@@ -107,8 +107,11 @@ func (b *Bot) putInForce(p *parts) {
 // now returns the time in the bot's time zone, which a reload may change.
 func (b *Bot) now() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }
 
-// Messenger sends messages outside of turns.
-func (b *Bot) Messenger() core.Messenger { return host{b} }
+// Relay sends another program's text to a place, where it joins the history as the bot's own words, based on what
+// strangers wrote.
+func (b *Bot) Relay(ctx context.Context, to core.Path, text string) error {
+	return host{b}.say(ctx, to, text, true)
+}
 
 // admins returns the admins in force.
 func (b *Bot) admins() []core.Path { return b.InForce().Config.admins(b.changes) }

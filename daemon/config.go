@@ -266,12 +266,12 @@ func engineFaults(d *config.Document, i int, err error) {
 	}
 }
 
+// Zone returns the time zone of the bot, in which users read times.
+func (c *Config) Zone() *time.Location { return cmp.Or(c.Bot.Timezone.Location, time.Local) }
+
 // Clock returns a clock in the time zone of the bot.
 func (c *Config) Clock(now func() time.Time) func() time.Time {
-	zone := c.Bot.Timezone.Location
-	if zone == nil {
-		zone = time.Local
-	}
+	zone := c.Zone()
 	return func() time.Time { return now().In(zone) }
 }
 

@@ -211,13 +211,16 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	if err := l.loadDay(ctx, u.Day); err != nil {
 		return err
 	}
-	uses := []memory.Use{{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage}}
-	l.addToSums(u.Place, u.Engine, u.Usage)
+	use := memory.Use{Day: u.Day, Person: u.Place, Engine: u.Engine, Calls: 1, Usage: u.Usage, Cost: &u.Cost}
+	uses := []memory.Use{use}
 	l.used[u.Place] += int64(u.Usage.In + u.Usage.Out)
 	for i, person := range u.People {
-		share, _ := u.Share(i)
-		uses = append(uses, memory.Use{Day: u.Day, Person: person, Engine: u.Engine, Calls: 1, Usage: share})
-		l.addToSums(person, u.Engine, share)
+		share, cost := u.Share(i)
+		use.Person, use.Usage, use.Cost = person, share, &cost
+		uses = append(uses, use)
+	}
+	for _, use := range uses {
+		l.addToSums(use)
 	}
 	written := l.db.AddUse(uses...)
 	l.writing.Go(func() {
@@ -228,11 +231,11 @@ func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	return nil
 }
 
-func (l *usageStore) addToSums(whose core.Path, name string, u llm.Usage) {
-	s := l.sums[whose]
+func (l *usageStore) addToSums(u memory.Use) {
+	s := l.sums[u.Person]
 	s.Tokens += int64(u.In + u.Out)
-	s.Cost += l.bot.InForce().Config.Cost(name, u)
-	l.sums[whose] = s
+	s.Cost += l.bot.InForce().Config.CostOf(u)
+	l.sums[u.Person] = s
 }
 
 // loadDay reads the sums of a day, unless they are loaded. l.mu is held.
@@ -250,7 +253,7 @@ func (l *usageStore) loadDay(ctx context.Context, day string) error {
 	}
 	l.day, l.sums = day, make(map[core.Path]engine.Spending)
 	for _, u := range uses {
-		l.addToSums(u.Person, u.Engine, u.Usage)
+		l.addToSums(u)
 	}
 	return nil
 }
@@ -295,20 +298,28 @@ func (c *Config) Cost(name string, u llm.Usage) float64 {
 	return 0
 }
 
-// Spending adds up uses by day and engine.
-func Spending(uses []memory.Use) (rows []memory.Use) {
+// CostOf returns what a use cost when it arose; by the prices of the configuration if that is not stored.
+func (c *Config) CostOf(u memory.Use) float64 {
+	if u.Cost != nil {
+		return *u.Cost
+	}
+	return c.Cost(u.Engine, u.Usage)
+}
+
+// Spending adds up uses by day and engine. Each row has a cost.
+func (c *Config) Spending(uses []memory.Use) (rows []memory.Use) {
 	for _, u := range uses {
 		if u.Person.IsPerson() {
 			continue // the row of the place has the same use
 		}
+		u.Cost = new(c.CostOf(u))
 		i := slices.IndexFunc(rows, func(s memory.Use) bool { return s.Day == u.Day && s.Engine == u.Engine })
 		if i < 0 {
 			u.Person = core.Path{}
 			rows = append(rows, u)
 			continue
 		}
-		rows[i].Calls += u.Calls
-		rows[i].In, rows[i].Cached, rows[i].Out = rows[i].In+u.In, rows[i].Cached+u.Cached, rows[i].Out+u.Out
+		rows[i].Add(u)
 	}
 	return rows
 }

@@ -70,7 +70,7 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	uses, err := s.bot.Data.DB.Uses(ctx, first, last)
 	list := make([]adminpage.Use, len(uses))
 	for i, u := range uses {
-		cost := s.bot.InForce().Config.Cost(u.Engine, u.Usage)
+		cost := s.bot.InForce().Config.CostOf(u)
 		list[i] = adminpage.Use{
 			Day: u.Day, Whose: u.Person, Engine: u.Engine, Usage: u.Usage, Cost: cost,
 		}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"iter"
 	"maps"
@@ -110,7 +111,7 @@ type loaded struct {
 // if its table, the time zone and the language did not change.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
-	zone := func(c *Config) string { return c.Clock(b.env.Clock)().Location().String() }
+	zone := func(c *Config) string { return c.Zone().String() }
 	kept := zone(c) == zone(former.Config) && c.Bot.Language == former.Config.Bot.Language
 	off := b.changes.At(core.Path{}).PluginsOff
 	for _, next := range c.Chosen {
@@ -245,6 +246,27 @@ func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 		return core.Errorf(core.Broken, "cannot send messages there")
 	}
 	return t.Tell(ctx, to, text)
+}
+
+// say sends a text that joins the history of its place. A place without a history gets none: nobody knows whether it is
+// private.
+func (h host) say(ctx context.Context, to core.Path, text string, strangers bool) error {
+	if err := h.Tell(ctx, to, text); err != nil {
+		return err
+	}
+	head, err := core.Read(ctx, h.Data.Store, func(v core.View) (core.Head, error) { return v.Head(to) })
+	if err == nil && head.Count > 0 {
+		err = h.Data.Commit(ctx, &core.Batch{Append: []core.Entry{{Self: true, Strangers: strangers, Event: core.Event{
+			Kind: core.KindMessage, Message: core.Message{
+				Path: to, ID: "said-" + rand.Text(), Text: text, Time: h.now(), Private: head.Private,
+				Author: core.Author{Name: h.InForce().personaAt(to).Name, Bot: true, Rank: core.RankBot},
+			},
+		}}}})
+	}
+	if err != nil { // it was sent: nobody should send it again
+		h.log.Error("a sent message is missing in the history", "path", to, "err", err)
+	}
+	return nil
 }
 
 func (h host) SendFile(ctx context.Context, parts core.Deliveries, n int, what core.Sent, f core.Upload) error {

@@ -29,7 +29,7 @@
 //	         'p', keyed hash of a forgotten person → second of their request (uvarint)
 //	states   place → state of the conversation (JSON)
 //	plugins  plugin, 0, place, key → item with its version (JSON)
-//	usage    day, 0, person, engine → counters (fields)
+//	usage    day, 0, person, engine → counters and cost (fields)
 //	facts    number → fact with its former texts (JSON)
 //	words    origin, term, 0, number of the fact → what ranks it (7 bytes)
 //	vectors  origin, number of the fact → model's tag, scale, a byte for each number, four bits for a passage

@@ -84,6 +84,17 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 // NonBlocking marks a writer that does not block: Export writes to it directly, without a temporary file.
 type NonBlocking interface{ NonBlocking() }
 
+// LineCounter counts the lines of an export that is written to it.
+type LineCounter int
+
+// NonBlocking implements NonBlocking.
+func (l *LineCounter) NonBlocking() {}
+
+func (l *LineCounter) Write(p []byte) (int, error) {
+	*l += LineCounter(bytes.Count(p, []byte("\n")))
+	return len(p), nil
+}
+
 // exportTo is Export to a writer that does not block.
 func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
@@ -205,14 +216,19 @@ const (
 	importStep = 500      // lines of one transaction
 )
 
-// Import adds the content of an export and returns how many lines it read. Known entries
-// stay as they are; the others do not wait for an answer. Memories replace those that they
-// repeat; items and states replace what is there; usage is added; journals are left out. An
-// error names the line; what came before is stored.
-func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
+// Import adds the content of an export. It returns how many lines it read, and how many of them added or changed
+// something: none if the same export was imported before. Known entries stay as they are; the others do not wait for an
+// answer. Memories replace those that they repeat; items and states replace what is there; of the usage of a place or
+// person on a day, the larger counts; journals are left out. An error names the line; what came before is stored.
+func (db *DB) Import(ctx context.Context, r io.Reader) (lines, added int, err error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxRow)
 	var rows []row
+	store := func() error {
+		n, err := importRows(ctx, db, rows)
+		rows, added = rows[:0], added+n
+		return err
+	}
 	for scanner.Scan() {
 		lines++
 		if strings.TrimSpace(scanner.Text()) == "" {
@@ -220,20 +236,20 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines int, err error) {
 		}
 		parsed, err := parseRow(scanner.Bytes())
 		if err != nil {
-			return lines, errors.Join(fmt.Errorf("import: line %d: %w", lines, err), importRows(ctx, db, rows))
+			err = fmt.Errorf("import: line %d: %w", lines, err)
+			return lines, added, errors.Join(err, store())
 		}
 		rows = append(rows, parsed)
 		if len(rows) == importStep {
-			if err := importRows(ctx, db, rows); err != nil {
-				return lines, fmt.Errorf("import: up to line %d: %w", lines, err)
+			if err := store(); err != nil {
+				return lines, added, fmt.Errorf("import: up to line %d: %w", lines, err)
 			}
-			rows = rows[:0]
 		}
 	}
-	if err := errors.Join(scanner.Err(), importRows(ctx, db, rows)); err != nil {
-		return lines, fmt.Errorf("import: line %d: %w", lines, err)
+	if err := errors.Join(scanner.Err(), store()); err != nil {
+		return lines, added, fmt.Errorf("import: line %d: %w", lines, err)
 	}
-	return lines, nil
+	return lines, added, nil
 }
 
 func parseRow(text []byte) (r row, err error) {
@@ -273,40 +289,77 @@ func checkReaction(r *reactionRow) error {
 	return nil
 }
 
-func importRows(ctx context.Context, db *DB, rows []row) error {
-	return db.write(ctx, &job{run: func(t *tx) error {
+// importRows returns how many of the rows added or changed something.
+func importRows(ctx context.Context, db *DB, rows []row) (added int, err error) {
+	err = db.write(ctx, &job{run: func(t *tx) error {
+		added = 0
 		for _, r := range rows {
-			if err := importRow(t, r); err != nil {
+			changed, err := importRow(t, r)
+			if err != nil {
 				return err
+			}
+			if changed {
+				added++
 			}
 		}
 		return nil
 	}})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
 }
 
-func importRow(t *tx, r row) error {
+func importRow(t *tx, r row) (changed bool, err error) {
 	switch {
 	case r.Entry != nil:
-		t.append(&storedEntry{Entry: *r.Entry, answers: r.Answers})
+		return !t.append(&storedEntry{Entry: *r.Entry, answers: r.Answers}).known, nil
 	case r.Reaction != nil:
 		t.changeEntry(r.Reaction.Path, r.Reaction.ID, func(l *storedEntry) bool {
-			return importReactions(l, r.Reaction.Person, r.Reaction.Emoji)
+			changed = importReactions(l, r.Reaction.Person, r.Reaction.Emoji)
+			return changed
 		})
 	case r.Memory != nil:
-		_, err := t.facts().saveFact(*r.Memory)
-		return err
+		return importFact(t, *r.Memory)
 	case r.Item != nil:
-		i := r.Item
-		item := core.Item{Path: i.Path, Key: i.Key, Version: core.AnyVersion, Value: i.Value}
-		_, err := items{t.db, i.Plugin}.write(t, item)
-		return err
+		return importItem(t, r.Item)
 	case r.State != nil:
 		value, _ := encodeState(r.State.State) // it came as JSON
-		t.bucket(bucketStates).set(t.resolve(r.State.Path).key, value)
+		states, key := t.bucket(bucketStates), t.resolve(r.State.Path).key
+		changed = !bytes.Equal(states.Get(key), value)
+		states.set(key, value)
 	case r.Use != nil:
-		t.addUse(*r.Use)
+		return importUse(t, *r.Use), nil
 	}
-	return nil
+	return changed, nil
+}
+
+// importFact saves a memory, without the former texts that the one that it replaces has, too.
+func importFact(t *tx, f core.Fact) (changed bool, err error) {
+	f.Origin = t.resolve(f.Origin).path
+	olds, err := t.facts().replacedBy(f)
+	if err != nil {
+		return false, err
+	}
+	if len(olds) > 0 {
+		f.Former = slices.DeleteFunc(f.Former, func(former core.Former) bool {
+			return slices.ContainsFunc(olds[0].Former, func(known core.Former) bool {
+				return known.Text == former.Text && known.Time.Equal(former.Time)
+			})
+		})
+	}
+	saved, err := t.facts().saveFact(f)
+	return !saved.Known, err
+}
+
+func importItem(t *tx, i *itemRow) (changed bool, err error) {
+	store := items{t.db, i.Plugin}
+	old, known, err := store.read(t, i.Path, i.Key)
+	if err != nil || known && bytes.Equal(core.JSON(old.Value), core.JSON(i.Value)) {
+		return false, err
+	}
+	_, err = store.write(t, core.Item{Path: i.Path, Key: i.Key, Version: core.AnyVersion, Value: i.Value})
+	return err == nil, err
 }
 
 // importReactions adds the reactions of a person, unless some of theirs are known. The entry counts them already if it

@@ -32,7 +32,7 @@ func TestExportIsExact(t *testing.T) {
 		Append: []core.Entry{both}, Answered: []core.TurnID{{Path: group, Seq: 5}},
 		Change: []core.Event{react("2000", "🎉"), react("2000", "👍"), react("3000", "👎")},
 	})
-	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3, Out: 4, Cached: 5}}
+	use := Use{Day: "2026-11-21", Person: alone, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3, Out: 4, Cached: 5}, Cost: new(0.25)}
 	if err := errors.Join(err, <-db.AddUse(use, Use{Day: "2026-11-21", Engine: "e", Calls: 1})); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,11 @@ func TestExportIsExact(t *testing.T) {
 	want(t, "exported", strings.Split(out.String(), "\n"), strings.Split(string(stored), "\n"))
 
 	again, exported := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }}), bytes.Buffer{}
-	_, err = again.Import(t.Context(), &all)
-	if err := errors.Join(err, again.Export(t.Context(), &exported, core.Path{})); err != nil {
+	_, added, err := again.Import(t.Context(), bytes.NewReader(all.Bytes()))
+	want(t, "added lines", added, strings.Count(all.String(), "\n")-strings.Count(all.String(), `{"record"`))
+	_, added, err2 := again.Import(t.Context(), &all)
+	want(t, "lines that a second import added", added, 0)
+	if err := errors.Join(err, err2, again.Export(t.Context(), &exported, core.Path{})); err != nil {
 		t.Fatal(err)
 	}
 	without := func(text string) (lines []string) { // lines that are not imported, and waiting marks
@@ -75,6 +78,34 @@ func TestExportIsExact(t *testing.T) {
 	want(t, "exported after an import", without(exported.String()), without(first))
 }
 
+// TestImportAgain: an import of an older export of the same bot adds nothing, and takes nothing back.
+func TestImportAgain(t *testing.T) {
+	db := open(t, t.TempDir())
+	use := Use{Day: "2026-11-21", Person: jay, Engine: "e", Calls: 2, Usage: llm.Usage{In: 3}, Cost: new(0.25)}
+	if err := <-db.AddUse(use); err != nil {
+		t.Fatal(err)
+	}
+	save(t, db, core.Fact{Text: "ann likes tea", Topic: "drinks", Origin: group})
+	save(t, db, core.Fact{Text: "ann likes coffee", Topic: "drinks", Origin: group})
+	older := exported(t, db, core.Path{})
+	if err := <-db.AddUse(use); err != nil {
+		t.Fatal(err)
+	}
+	before := exported(t, db, core.Path{})
+	lines, added, err := db.Import(t.Context(), strings.NewReader(older))
+	if lines != 2 || added != 0 || err != nil {
+		t.Errorf("got %d of %d lines, %v", added, lines, err)
+	}
+	want(t, "exported after the import", exported(t, db, core.Path{}), before)
+	other := open(t, t.TempDir())
+	for _, text := range []string{older, before} { // the later one has more calls
+		if _, _, err := other.Import(t.Context(), strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want(t, "exported by another bot", exported(t, other, core.Path{}), before)
+}
+
 // TestImportOfManyLines: an import of more lines than fit one transaction stores each once.
 func TestImportOfManyLines(t *testing.T) {
 	db, other := open(t, t.TempDir()), open(t, t.TempDir())
@@ -87,7 +118,7 @@ func TestImportOfManyLines(t *testing.T) {
 	if err := errors.Join(db.Commit(t.Context(), b), db.Export(t.Context(), &out, core.Path{})); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := other.Import(t.Context(), strings.NewReader("\n \n"+out.String()+"\n"))
+	lines, _, err := other.Import(t.Context(), strings.NewReader("\n \n"+out.String()+"\n"))
 	want(t, "lines", lines, n+3)
 	want(t, "entries", len(everything(t, other)[group]), n)
 	if err != nil {
@@ -128,7 +159,7 @@ func TestImportRefuses(t *testing.T) {
 		"a long emoji":          {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji+1])), false},
 		"the longest emoji":     {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji])), true},
 	} {
-		lines, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good))
+		lines, _, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good))
 		if (err == nil) != tc.ok || !tc.ok && (!errors.Is(err, ErrBatch) || !strings.Contains(err.Error(), "line 2")) {
 			t.Errorf("%s: unexpected error %v", name, err)
 		}
@@ -255,7 +286,7 @@ func TestImportOfReactionsToKnownEntries(t *testing.T) {
 	commit(t, db, &core.Batch{Append: []core.Entry{message(group, "1", "words")}})
 	line := `{"reaction":{"path":"chat/group","id":"1","person":%q,"emoji":["👍","👍"]}}` + "\n"
 	for _, person := range []string{"1000", "1000", "2000"} {
-		if _, err := db.Import(t.Context(), strings.NewReader(fmt.Sprintf(line, person))); err != nil {
+		if _, _, err := db.Import(t.Context(), strings.NewReader(fmt.Sprintf(line, person))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -151,6 +151,19 @@ func signed[N ~int | ~int64](c *codec, tag byte, n *N) {
 
 func unzigzag(n uint64) int64 { return int64(n>>1) ^ -int64(n&1) }
 
+// decimal is for fractions that may be unknown: nil is left out, zero is not.
+func (c *codec) decimal(tag byte, n **float64) {
+	if !c.reading {
+		if *n != nil {
+			c.writeField(tag, strconv.AppendFloat(nil, **n, 'g', -1, 64))
+		}
+	} else if value, ok := c.next(tag); ok {
+		read, err := strconv.ParseFloat(value, 64)
+		c.fail(err)
+		*n = &read
+	}
+}
+
 func (c *codec) flag(tag byte, set *bool) {
 	if !c.reading {
 		if *set {

@@ -256,18 +256,23 @@ func TestStatesAndUse(t *testing.T) {
 	if got, err := stateIn(t, db, group); !got.IsZero() || err != nil {
 		t.Errorf("unexpected state after clearing: %+v, %v", got, err)
 	}
-	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: llm.Usage{In: 10, Out: 5}}
+	use := Use{Day: "2026-11-20", Person: jay, Engine: "home", Calls: 1, Usage: llm.Usage{In: 10, Out: 5}, Cost: new(0.1)}
+	free := Use{Day: "2026-11-20", Person: jay, Engine: "work", Calls: 1, Cost: new(0.0)}
+	old := Use{Day: "2026-11-20", Person: jay, Engine: "zoo", Calls: 1} // by a version that stored no cost
 	nobody := Use{Day: "2026-11-20", Engine: "home", Calls: 2, Usage: llm.Usage{In: 1}}
 	late := Use{Day: "2026-11-21", Person: jay, Engine: "home", Calls: 1}
-	if err := <-db.AddUse(use, use, nobody, late); err != nil {
+	more := old
+	more.Cost = new(0.5)
+	if err := <-db.AddUse(use, use, free, old, more, nobody, late); err != nil {
 		t.Fatal(err)
 	}
 	uses, err := db.Uses(t.Context(), "2026-11-20", "2026-11-20")
 	if err != nil {
 		t.Fatal(err)
 	}
-	use.Calls, use.In, use.Out = 2, 20, 10
-	want(t, "use", uses, []Use{nobody, use})
+	use.Calls, use.In, use.Out, use.Cost = 2, 20, 10, new(0.2)
+	old.Calls = 2
+	want(t, "use", uses, []Use{nobody, use, free, old})
 }
 
 // TestUnreadableUse checks that counters of which only a part can be read begin again.

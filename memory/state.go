@@ -28,6 +28,18 @@ type Use struct {
 	Engine string    `json:"engine"`
 	Calls  int       `json:"calls"`
 	llm.Usage
+	Cost *float64 `json:"cost,omitempty"` // nil: not stored, as in versions that priced stored tokens
+}
+
+// Add adds other counters. The cost is known only if both are.
+func (u *Use) Add(other Use) {
+	u.Calls += other.Calls
+	u.In, u.Out, u.Cached = u.In+other.In, u.Out+other.Out, u.Cached+other.Cached
+	if u.Cost == nil || other.Cost == nil {
+		u.Cost = nil
+		return
+	}
+	u.Cost = new(*u.Cost + *other.Cost)
 }
 
 func usageKey(u Use) []byte {
@@ -61,20 +73,38 @@ func (db *DB) AddUse(uses ...Use) <-chan error {
 
 // addUse adds to the counters. Unreadable ones begin again.
 func (t *tx) addUse(u Use) {
-	b := t.bucket(bucketUsage)
-	key := usageKey(u)
-	value := b.Get(key)
-	if value != nil {
-		old, err := readUse(key, value)
-		if err != nil {
-			t.db.logUnreadable(err)
-		}
-		u.Calls += old.Calls
-		u.In, u.Out, u.Cached = u.In+old.In, u.Out+old.Out, u.Cached+old.Cached
+	if old, ok := storedUse(t, usageKey(u)); ok {
+		u.Add(old)
 	}
+	putUse(t, u)
+}
+
+// importUse stores the counters of an export, unless later ones of the same place or person are stored.
+func importUse(t *tx, u Use) (changed bool) {
+	if old, ok := storedUse(t, usageKey(u)); ok && old.Calls >= u.Calls {
+		return false
+	}
+	putUse(t, u)
+	return true
+}
+
+// storedUse returns stored counters, if they can be read.
+func storedUse(t *tx, key []byte) (u Use, ok bool) {
+	value := t.bucket(bucketUsage).Get(key)
+	if value == nil {
+		return u, false
+	}
+	u, err := readUse(key, value)
+	if err != nil {
+		t.db.logUnreadable(err)
+	}
+	return u, err == nil
+}
+
+func putUse(t *tx, u Use) {
 	var c codec
 	u.fields(&c)
-	b.Put(key, c.out)
+	t.bucket(bucketUsage).Put(usageKey(u), c.out)
 }
 
 // readUse decodes counters. If their values cannot be read, it returns an error and zero counters.
@@ -101,6 +131,7 @@ func (u *Use) fields(c *codec) {
 	signed(c, 2, &u.In)
 	signed(c, 3, &u.Out)
 	signed(c, 4, &u.Cached)
+	c.decimal(5, &u.Cost)
 }
 
 // Uses returns the counters of the days from first to last, inclusive, by day, person and

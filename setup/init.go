@@ -59,7 +59,7 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 		w.Probes.Identify = nil
 	}
 	if atTerminal {
-		plain := env.Getenv("TERM") == "dumb" || env.Getenv("ACCESSIBLE") != ""
+		plain := console.IsDumb(env.Getenv("TERM")) || env.Getenv("ACCESSIBLE") != ""
 		form := console.NewForm(env.In, env.Out, plain)
 		w.Terminal = form
 		err = w.Ask(ctx)

@@ -95,7 +95,7 @@ func TestUnclear(t *testing.T) {
 	r := New("en", plainClock)
 	for text, want := range map[string]error{
 		"": ErrUnclear, "soon": ErrUnclear, "9": ErrUnclear, "the third friday of next month at 9": ErrUnclear, "tomorrow at 25": ErrUnclear, "at 9 at 10": ErrUnclear,
-		"when the rain stops": ErrUnclear, "tomorrow monday": ErrUnclear, "in 2 hours at 9": ErrUnclear, "every 5 minutes": ErrUnclear, "31/2": ErrPast, "in 99999999 years": ErrUnclear,
+		"when the rain stops": ErrUnclear, "tomorrow monday": ErrUnclear, "in 2 hours at 9": ErrUnclear, "every 5 minutes": ErrUnclear, "31/2": ErrPast, "2027-06-31T09:00": ErrNever, "in 99999999 years": ErrUnclear,
 		"today": ErrPast, "yesterday at 5": ErrPast, "hier à 5h": ErrPast, "gestern um 5": ErrPast, "ayer a las 5": ErrPast, "ieri alle 5": ErrPast, "ontem às 5": ErrPast, "today at 9": ErrPast, "oggi alle 9": ErrPast, "20 November 2026": ErrPast, "2020-01-01T00:00:00Z": ErrPast, "in 0 minutes": ErrPast,
 		"3 days after tomorrow": ErrUnclear, "five days before christmas": ErrUnclear, "every second": ErrUnclear,
 		"-5 minutes": ErrUnclear, "in -5 minutes": ErrUnclear, "tuesday 30 november at 9": ErrUnclear, "at 9 and 10": ErrUnclear, strings.Repeat("in 10 minutes ", 20): ErrUnclear,
@@ -128,6 +128,10 @@ func TestFind(t *testing.T) {
 		{"tomorrow at 9", "2026-11-21 09:00", ""},
 		{"mon café dans 10 minutes", "2026-11-20 15:10", "mon café"},
 		{"2026-11-21 dentist", "2026-11-21 09:00", "dentist"},
+		{"2027-01-31T18:30 call mum", "2027-01-31 18:30", "call mum"},
+		{"call mum on 2027-01-31T09:00", "2027-01-31 09:00", "call mum"},
+		{"2027-01-31T09:00+05:00 call mum", "", ""}, {"2027-01-31T09:00Z call mum", "", ""},
+		{"2027-01-31T9 call mum", "", ""},
 		{"call mum monday 30 november at 9", "2026-11-30 09:00", "call mum"},
 		{"Mama anrufen um 9 Uhr 30", "2026-11-21 09:30", "Mama anrufen"},
 		{"um 9 Uhr 30 Leute anrufen", "2026-11-21 09:00", "30 Leute anrufen"},

@@ -18,10 +18,11 @@ type word struct {
 	dot        bool // a full stop follows, and text after it
 }
 
-// split splits a text into words. Dates and times, such as 18:30, are one word.
+// split splits a text into words. Dates and times, such as 18:30, are one word, also with an offset, which Find does
+// not read.
 func split(text string) []word {
 	var words []word
-	for start, end := range txt.Fields(text, ":.,/-") {
+	for start, end := range txt.Fields(text, ":.,/-+") {
 		if isNegative(text, start) {
 			start-- // a negative number is not a time
 		}
@@ -93,10 +94,15 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	if n, err := strconv.Atoi(s); err == nil {
 		return integerSenses(n, len(s))
 	}
+	day, clock, _ := strings.Cut(s, "t") // 2027-01-31t09:00
+	date, match := dateOf(day), numbers().FindStringSubmatch(clock)
+	if date != nil && match != nil {
+		return append(date, readNumbers(match, w.dot)...)
+	}
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
 	}
-	match := numbers().FindStringSubmatch(s)
+	match = numbers().FindStringSubmatch(s)
 	if match != nil {
 		return readNumbers(match, w.dot)
 	}

@@ -140,6 +140,9 @@ func Keep(in any) (restore func()) {
 	return restore
 }
 
+// IsDumb reports whether a terminal, named by $TERM, cannot move the cursor: only plain lines are written to it.
+func IsDumb(name string) bool { return name == "" || name == "dumb" }
+
 // IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	terminal := false

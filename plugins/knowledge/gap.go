@@ -262,7 +262,8 @@ func (p *Plugin) Gaps(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	for _, g := range open {
-		fmt.Fprintf(out, "%s  %s  %s\n", g.Time.Format(time.DateOnly), g.Place, txt.Line(g.Question))
+		day := g.Time.In(p.host.Clock().Location()).Format(time.DateOnly)
+		fmt.Fprintf(out, "%s  %s  %s\n", day, g.Place, txt.Line(g.Question))
 	}
 	if len(open) == 0 {
 		fmt.Fprintln(out, "no question is open")

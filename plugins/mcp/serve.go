@@ -25,7 +25,8 @@ const (
 	maxPlaces  = 500  // places below one that is listed
 	maxEntry   = 500  // bytes of one text in a result
 	maxMessage = 8000 // bytes
-	sendCount  = 20   // messages within sendPer
+	maxLine    = 1 << 20
+	sendCount  = 20 // messages within sendPer
 	sendPer    = time.Minute
 )
 
@@ -36,10 +37,8 @@ type Options struct {
 	Clock   func() time.Time
 	Facts   core.Facts
 	Reader  core.Reader
-	Desk    interface {
-		// Tell sends a message to a place, outside of any turn.
-		Tell(ctx context.Context, to core.Path, text string) error
-	}
+	// Relay sends a message to a place, outside of any turn, and adds it to the history.
+	Relay  func(ctx context.Context, to core.Path, text string) error
 	Rights Serving // on whose behalf the other program acts, and where
 	// Admits reports whether that user may use the bot. It is called before each call; nil: they may.
 	Admits func(user core.Path) bool
@@ -54,7 +53,7 @@ func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser)
 		return errors.Join(err, in.Close(), out.Close())
 	}
 	l := &service{Options: o}
-	err := l.server().Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: 1 << 20})
+	err := l.server().Run(ctx, newLines(in, out))
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -292,7 +291,7 @@ func (l *service) send(ctx context.Context, m message) (sent sentMessage, err er
 	}
 	l.sent = append(l.sent, now)
 	l.mu.Unlock()
-	err = l.Desk.Tell(ctx, place, m.Text)
+	err = l.Relay(ctx, place, m.Text)
 	return sentMessage{Sent: err == nil}, err
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,8 @@ func lend(t *testing.T, o Options) *lent {
 			t.Fatal(err)
 		}
 	}
-	o.Facts, o.Reader, o.Desk, o.Clock, o.Log = p.stand.Facts, p.stand.Reader, p.stand, p.stand.Clock, discardLog()
+	o.Facts, o.Reader, o.Relay = p.stand.Facts, p.stand.Reader, p.stand.Tell
+	o.Clock, o.Log = p.stand.Clock, discardLog()
 	theirs, in := io.Pipe()
 	out, ours := io.Pipe()
 	go func() { p.ended <- Serve(context.Background(), o, theirs, ours) }()
@@ -123,6 +125,35 @@ func TestServeSees(t *testing.T) {
 				t.Errorf("%s: history %s, want %s", see, talk, wantTalk)
 			}
 		}
+	}
+}
+
+// TestServeAnswersBadLines checks that a line that is not a message is answered with an error, and that the next one
+// gets its answer.
+func TestServeAnswersBadLines(t *testing.T) {
+	h := plugintest.NewHarness(t, "mcp")
+	theirs, in := io.Pipe()
+	out, ours := io.Pipe()
+	ended := make(chan error, 1)
+	o := Options{Rights: rights("room", ""), Facts: h.Facts, Reader: h.Reader, Clock: h.Clock, Log: discardLog()}
+	go func() { ended <- Serve(context.Background(), o, theirs, ours) }()
+	answers := bufio.NewScanner(out)
+	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
+	for _, tc := range [][2]string{
+		{"not json", `"id":null,"error":{"code":-32700,`}, {`{"jsonrpc":"2.0",`, `"code":-32700,`}, {ping + ping, `"code":-32700,`},
+		{"{}", `"code":-32600,`}, {"[]", `"code":-32600,`}, {"[1]", `"code":-32600,`}, {"1", `"code":-32600,`}, {"null", `"code":-32600,`},
+		{"\n \r\n" + ping, `"id":7,"result":{}`},
+	} {
+		if _, err := io.WriteString(in, tc[0]+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if answers.Scan(); !strings.Contains(answers.Text(), tc[1]) || !json.Valid(answers.Bytes()) {
+			t.Errorf("%s: got %s, want %s", tc[0], answers.Text(), tc[1])
+		}
+	}
+	in.Close()
+	if err := waitFor(ended); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -227,11 +258,16 @@ func TestServeEnds(t *testing.T) {
 	out2, ours2 := io.Pipe()
 	go func() { _, _ = io.Copy(io.Discard, out2) }()
 	go func() { ended <- Serve(t.Context(), Options{Rights: rights("room", "")}, theirs, ours2) }()
-	if _, err := fmt.Fprintln(in, "hello?"); err != nil {
-		t.Fatal(err)
-	}
+	writing := make(chan error, 1)
+	go func() {
+		_, err := fmt.Fprintln(in, strings.Repeat(" ", maxLine+1))
+		writing <- err
+	}()
 	if err := waitFor(ended); err == nil {
 		t.Error("no error")
+	}
+	if err := <-writing; err == nil {
+		t.Error("a line that is too long was read")
 	}
 }
 

@@ -133,6 +133,8 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 		mayBeTime = 2
 	}
 	switch {
+	case errors.Is(err, spoken.ErrNever):
+		return r, core.Errorf(core.Invalid, "There is no such day.")
 	case errors.Is(err, spoken.ErrPast):
 		return r, core.Errorf(core.Invalid, "That time is past.")
 	case r.span == 0 && slices.ContainsFunc(words[:min(mayBeTime, len(words))], beginsWithDigit):

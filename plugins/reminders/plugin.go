@@ -150,7 +150,10 @@ func identify(seed string, r *reminder) string {
 // unreadable returns the error for users about a time that was not understood. It does not contain
 // their words, because it is logged.
 func unreadable(err error) error {
-	if errors.Is(err, spoken.ErrPast) {
+	switch {
+	case errors.Is(err, spoken.ErrNever):
+		return core.Errorf(core.Invalid, "There is no such day.")
+	case errors.Is(err, spoken.ErrPast):
 		return core.Errorf(core.Invalid, "That time is past.")
 	}
 	return core.Errorf(core.Invalid,

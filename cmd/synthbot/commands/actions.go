@@ -125,7 +125,7 @@ func loadCatalogue(file string) (catalogue, error) {
 		Essential bool `json:"essential"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return catalogue{}, daemon.Usagef("%s: %w", file, err)
+		return catalogue{}, daemon.Usagef("%s: is not what `synthbot actions --format json` prints", file)
 	}
 	var s catalogue
 	for _, l := range list {

@@ -22,8 +22,8 @@ func chatCommand(p *program) *cobra.Command {
 	c := &cobra.Command{
 		Use: "chat", Short: "Talk to the persona in the terminal", Args: cobra.NoArgs,
 		Long: "Talk to the persona in the terminal, through the same pipeline as everywhere.\n" +
-			"Without a configuration file it runs on the built-in defaults. Where standard\n" +
-			"input is not a terminal, each line is a message and each message gets one reply.",
+			"Without a configuration file it runs on the built-in defaults. Without a terminal\n" +
+			"that can move the cursor, each line is a message and each message gets one reply.",
 		RunE: func(c *cobra.Command, _ []string) error { return p.chat(c.Context(), name, session) },
 	}
 	c.Flags().StringVar(&name, "user", "", "your `name` (default: your login)")
@@ -54,8 +54,8 @@ func (p *program) chat(ctx context.Context, name, session string) error {
 	who := cfg.PersonaAt(place)
 	o := console.Options{
 		In: p.In, Out: p.Out, Err: p.Err, User: name, Session: session, Rank: core.RankAdmin,
-		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out),
-		NoColor:     p.Getenv("NO_COLOR") != "" || p.Getenv("TERM") == "dumb",
+		Terminal:    console.IsTerminal(p.In) && console.IsTerminal(p.Out) && !console.IsDumb(p.Getenv("TERM")),
+		NoColor:     p.Getenv("NO_COLOR") != "",
 		PersonaName: who.Name, Greeting: who.For(name).Greeting, Now: cfg.Clock(p.Clock), Locale: p.Locale(),
 	}
 	if p.runningBot != nil {

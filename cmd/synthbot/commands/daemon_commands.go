@@ -90,7 +90,7 @@ func (p *program) daemon(ctx context.Context) error {
 	}
 	started := func() {
 		restore()
-		releasePages()
+		daemon.ReleasePages()
 	}
 	return p.Run(ctx, daemon.RunOptions{
 		Config: cfg, Log: p.Logger(cfg, slog.LevelDebug), Interfaces: daemon.ReachableInterfaces, Grace: p.grace,
@@ -266,6 +266,9 @@ func (p *program) pair(ctx context.Context, b *daemon.Bot, args []string) error 
 		for _, guest := range waiting {
 			fmt.Fprintln(p.Out, guest)
 		}
+		if err == nil && len(waiting) == 0 {
+			fmt.Fprintln(p.Err, "nobody waits for approval")
+		}
 		return err
 	}
 	guest, err := plugin.Pair(ctx, args[0], core.Path{})
@@ -299,7 +302,7 @@ func (p *program) serveMCP(ctx context.Context, b *daemon.Bot) error {
 	}
 	return mcp.Serve(ctx, mcp.Options{
 		Version: version, Log: p.Logger(cfg, slog.LevelWarn), Clock: cfg.Clock(p.Clock), Rights: rights,
-		Facts: b.Data.Store, Reader: b.Data.Store, Desk: b.Messenger(),
+		Facts: b.Data.Store, Reader: b.Data.Store, Relay: b.Relay,
 		Admits: func(person core.Path) bool { return !slices.ContainsFunc(cfg.Access.Deny, person.Within) },
 	}, io.NopCloser(p.In), nopWriteCloser{p.Out})
 }

@@ -111,23 +111,23 @@ func (p *program) withBot(ctx context.Context, as access, f func(*daemon.Bot) er
 }
 
 // withDB calls f with the database, which must exist.
-func (p *program) withDB(as access, f func(*memory.DB) error) error {
+func (p *program) withDB(as access, f func(*daemon.Config, *memory.DB) error) error {
 	return p.withStore(as, func(cfg *daemon.Config, s daemon.Store) error {
 		db, ok := s.(*memory.DB)
 		if !ok {
 			return p.noDatabaseError(cfg)
 		}
-		return f(db)
+		return f(cfg, db)
 	})
 }
 
 // view calls f with a view of the database, if there is one.
-func (p *program) view(ctx context.Context, f func(core.View) error) error {
-	return p.withStore(accessRead, func(_ *daemon.Config, s daemon.Store) error {
+func (p *program) view(ctx context.Context, f func(*daemon.Config, core.View) error) error {
+	return p.withStore(accessRead, func(cfg *daemon.Config, s daemon.Store) error {
 		var b bytes.Buffer // printed after the view, so that a slow reader does not keep it open
 		out := p.Out
 		p.Out = &b
-		err := s.View(ctx, f)
+		err := s.View(ctx, func(v core.View) error { return f(cfg, v) })
 		p.Out = out
 		if err == nil {
 			_, err = b.WriteTo(out)
@@ -178,7 +178,7 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 // withAnyFormat calls copy with the database, whatever its format is. The database can only be copied.
 func (p *program) withAnyFormat(copy func(*memory.DB) error) error {
 	if p.runningBot != nil {
-		return p.withDB(accessRead, copy)
+		return p.withDB(accessRead, func(_ *daemon.Config, db *memory.DB) error { return copy(db) })
 	}
 	cfg, err := p.load()
 	if err != nil {

@@ -68,6 +68,29 @@ person_tokens = 2400
 	}
 }
 
+// TestCostsStay checks that what a call cost counts until the end of the day, however the engine is named and priced
+// later.
+func TestCostsStay(t *testing.T) {
+	url, asked := modelServer(t, `{"response":"Hello."}`)
+	file := filepath.Join(t.TempDir(), "config.toml")
+	for _, engine := range []string{"name = \"home\"\nprice_in = 1.0", "name = \"moved\"\nprice_in = 0.1", "name = \"home\"\nprice_in = 0.1"} {
+		write(t, file, fmt.Sprintf("[bot]\ndata_dir = \"data\"\n[[engine]]\nprovider = \"vllm\"\nmodel = \"m\"\nbase_url = %q\n"+
+			"%s\n[budget]\nperson_cost = 0.0009\n", url, engine))
+		out, errs, status := runChat(t, "hello\n", "-c", file)
+		if status != 0 || strings.Contains(out, "share of my thinking") != strings.Contains(engine, "0.1") {
+			t.Errorf("%s: status %d, says %q, errors %q", engine, status, out, errs)
+		}
+		var o, e bytes.Buffer
+		run(t.Context(), []string{"usage", "-c", file}, nil, &o, &e)
+		if used := strings.Join(strings.Fields(o.String()), " "); !strings.HasSuffix(used, "home 1 900 0 100 0.0009") {
+			t.Errorf("%s: usage %s%s", engine, used, e.String())
+		}
+	}
+	if len(*asked) != 1 {
+		t.Errorf("requests to the model: got %d, want one", len(*asked))
+	}
+}
+
 // TestReconIsBooked checks that the usage includes the small model that is asked during a turn.
 func TestReconIsBooked(t *testing.T) {
 	url, _ := modelServer(t, `{"response":"Hello.","language":"en"}`)

@@ -38,7 +38,7 @@ func historyCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("%w", err)
 			}
-			return p.view(c.Context(), func(v core.View) error {
+			return p.view(c.Context(), func(cfg *daemon.Config, v core.View) error {
 				last := func(n int) ([]core.Entry, error) { return v.Recent(root, n, nil) }
 				shown := func(e *core.Entry) bool { return *how == formatJSON || isShown(e) }
 				entries, err := daemon.LastMatching(n, last, shown)
@@ -52,7 +52,7 @@ func historyCommand(p *program) *cobra.Command {
 				names, wrong := p.names(v, paths)
 				err = errors.Join(err, wrong)
 				for i := range entries {
-					printEntry(p.Out, &entries[i], root, names, *how)
+					printEntry(p.Out, cfg, &entries[i], root, names, *how)
 				}
 				return err
 			})
@@ -81,7 +81,7 @@ func (p *program) names(v core.View, places []core.Path) (map[core.Path]string, 
 }
 
 func (p *program) printPlaces(ctx context.Context, how format) error {
-	return p.view(ctx, func(v core.View) error {
+	return p.view(ctx, func(cfg *daemon.Config, v core.View) error {
 		heads, err := v.Places(core.Path{})
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 				continue
 			}
 			name := cmp.Or(txt.Line(names[h.Path]), "–")
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.Format(time.DateTime))
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", name, h.Path, h.Count, h.Time.In(cfg.Zone()).Format(time.DateTime))
 		}
 		return w.Flush()
 	})
@@ -113,7 +113,9 @@ func (p *program) printPlaces(ctx context.Context, how format) error {
 // isShown reports whether an entry is shown as text: a message with words or files, or a deleted one.
 func isShown(e *core.Entry) bool { return e.Kind == core.KindMessage && (e.Deleted || e.Spoken()) }
 
-func printEntry(out io.Writer, e *core.Entry, root core.Path, names map[core.Path]string, how format) {
+func printEntry(
+	out io.Writer, cfg *daemon.Config, e *core.Entry, root core.Path, names map[core.Path]string, how format,
+) {
 	if how == formatJSON {
 		printJSON(out, e)
 		return
@@ -125,7 +127,7 @@ func printEntry(out io.Writer, e *core.Entry, root core.Path, names map[core.Pat
 	if e.Deleted {
 		text = "(deleted)"
 	}
-	fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.Format(time.DateTime), where,
+	fmt.Fprintf(out, "%s  %s%s: %s\n", e.Message.Time.In(cfg.Zone()).Format(time.DateTime), where,
 		txt.Lines(e.Message.Author.Name), strings.ReplaceAll(txt.Lines(text), "\n", "\n    "))
 }
 
@@ -162,14 +164,12 @@ func (p *program) usage(ctx context.Context, cfg *daemon.Config, s daemon.Store,
 	if how == formatText {
 		fmt.Fprintln(w, "DAY\tENGINE\tCALLS\tIN\tCACHED\tOUT\tCOST\t")
 	}
-	for _, r := range daemon.Spending(uses) {
-		cost := cfg.Cost(r.Engine, r.Usage)
+	for _, r := range cfg.Spending(uses) {
 		if how == formatJSON {
-			line := usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost}
-			printJSON(w, line)
+			printJSON(w, usageLine{r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, *r.Cost})
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, cost)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%.4f\t\n", r.Day, r.Engine, r.Calls, r.In, r.Cached, r.Out, *r.Cost)
 	}
 	return w.Flush()
 }

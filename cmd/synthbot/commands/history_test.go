@@ -53,3 +53,25 @@ func TestHistoryCountsMessages(t *testing.T) {
 		t.Errorf("history --format json: got %s", list)
 	}
 }
+
+// TestTimesInTheZoneOfTheBot checks that texts show times in `bot.timezone`, as chat does, and that JSON has the zone.
+func TestTimesInTheZoneOfTheBot(t *testing.T) {
+	d := &daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
+	d.write("[bot]\ndata_dir = \"data\"\ntimezone = \"Asia/Tokyo\"\n")
+	const export = `{"entry":{"kind":"message","message":{"path":"desk/main","id":"1","text":"hello","time":"2026-11-20T23:30:00Z","author":{"name":"Ann"}}}}
+{"memory":{"text":"Ann likes tea","origin":"desk/main","time":"2026-11-20T23:30:00Z","former":[{"text":"tea","time":"2026-11-18T23:30:00Z"}]}}`
+	if status, _, errs := d.command(export, "memory", "import", "-"); status != statusDone {
+		t.Fatal(errs)
+	}
+	for command, want := range map[string]string{
+		"history":                            "2026-11-21 08:30:00",
+		"history desk":                       "2026-11-21 08:30:00  (desk/main)  Ann: hello",
+		"history desk --format json":         `"time":"2026-11-20T23:30:00Z"`,
+		"memory list":                        "1  2026-11-21  desk/main  Ann likes tea\n    before, 2026-11-19: tea",
+		"memory search --path desk/main tea": "2026-11-21  desk/main  Ann likes tea",
+	} {
+		if status, out, errs := d.command("", strings.Fields(command)...); status != statusDone || !strings.Contains(out, want) {
+			t.Errorf("%s: got %d, %q, %q; want %q", command, status, out, errs, want)
+		}
+	}
+}

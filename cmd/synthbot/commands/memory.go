@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -43,15 +42,18 @@ func listCommand(p *program) *cobra.Command {
 			if n < 1 {
 				return daemon.Usagef("--last takes a number above 0")
 			}
-			return p.withDB(accessRead, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(cfg *daemon.Config, db *memory.DB) error {
 				facts, _, err := db.ListFacts(c.Context(), core.FactPage{Below: below, About: whom, N: n})
+				if err == nil && len(facts) == 0 {
+					fmt.Fprintln(p.Err, "no such memory is stored")
+				}
 				for i := range facts {
 					if *how == formatJSON {
 						printJSON(p.Out, facts[i])
 						continue
 					}
 					fmt.Fprint(p.Out, facts[i].ID+"  ")
-					p.printFact(&facts[i])
+					p.printFact(cfg, &facts[i])
 				}
 				return err
 			})
@@ -72,11 +74,11 @@ func searchCommand(p *program) *cobra.Command {
 			if err != nil {
 				return daemon.Usagef("--path: %w", err)
 			}
-			return p.withDB(accessRead, func(db *memory.DB) error {
+			return p.withDB(accessRead, func(cfg *daemon.Config, db *memory.DB) error {
 				found, err := db.Recall(c.Context(), core.FactQuery{See: []core.Path{from}, Text: args[0], N: 20})
 				for i := range found {
 					found[i].Former = nil
-					p.printFact(&found[i])
+					p.printFact(cfg, &found[i])
 				}
 				return err
 			})
@@ -86,10 +88,11 @@ func searchCommand(p *program) *cobra.Command {
 	return p.preferDaemon(c)
 }
 
-func (p *program) printFact(f *core.Fact) {
-	fmt.Fprintf(p.Out, "%s  %s  %s\n", f.Time.Format(time.DateOnly), f.Origin, txt.Lines(f.Text))
+func (p *program) printFact(cfg *daemon.Config, f *core.Fact) {
+	day := func(t time.Time) string { return t.In(cfg.Zone()).Format(time.DateOnly) }
+	fmt.Fprintf(p.Out, "%s  %s  %s\n", day(f.Time), f.Origin, txt.Lines(f.Text))
 	for _, before := range f.Former {
-		fmt.Fprintf(p.Out, "    before, %s: %s\n", before.Time.Format(time.DateOnly), txt.Lines(before.Text))
+		fmt.Fprintf(p.Out, "    before, %s: %s\n", day(before.Time), txt.Lines(before.Text))
 	}
 }
 
@@ -108,7 +111,12 @@ func exportCommand(p *program) *cobra.Command {
 				return err
 			}
 			return p.withBot(c.Context(), accessRead, func(b *daemon.Bot) error {
-				return b.PersonalData().Export(c.Context(), p.Out, path)
+				var lines memory.LineCounter
+				err := b.PersonalData().Export(c.Context(), io.MultiWriter(p.Out, &lines), path)
+				if err == nil && lines == 0 {
+					fmt.Fprintf(p.Err, "nothing is stored about %s\n", cmp.Or(path.String(), "anybody"))
+				}
+				return err
 			})
 		},
 	}
@@ -122,10 +130,11 @@ func importCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
-					n, err := s.(*memory.DB).Import(c.Context(), in)
-					if err == nil {
-						fmt.Fprintf(p.Out, "lines added: %d\n", n)
+					lines, added, err := s.(*memory.DB).Import(c.Context(), in)
+					if err != nil {
+						return fmt.Errorf("%w; lines added before that: %d; the rest can be imported later", err, added)
 					}
+					_, err = fmt.Fprintf(p.Out, "lines added: %d of %d\n", added, lines)
 					return err
 				})
 			})
@@ -160,11 +169,7 @@ func pruneCommand(p *program) *cobra.Command {
 		Use: "prune", Short: "Apply the retention limits of [memory] now and compact the database",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := p.load()
-			if err != nil {
-				return err
-			}
-			return p.withDB(accessChange, func(db *memory.DB) error {
+			return p.withDB(accessChange, func(cfg *daemon.Config, db *memory.DB) error {
 				if err := db.Prune(c.Context(), cfg.Memory); err != nil {
 					return err
 				}
@@ -192,7 +197,7 @@ func optionalPath(args []string) (core.Path, error) {
 // forget erases all data of a place or a user, including that of plugins, and rewrites the database
 // file without it. It prints how much there was.
 func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
-	var exported lineCounter
+	var exported memory.LineCounter
 	countErr := b.PersonalData().Export(ctx, &exported, path) // an error does not prevent forgetting
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err
@@ -206,15 +211,4 @@ func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) err
 		fmt.Fprintf(p.Out, "erased: %d lines of an export\n", exported)
 	}
 	return nil
-}
-
-// lineCounter counts the lines that are written to it.
-type lineCounter int
-
-// NonBlocking implements memory.NonBlocking, so that the export is not buffered on disk.
-func (l *lineCounter) NonBlocking() {}
-
-func (l *lineCounter) Write(p []byte) (int, error) {
-	*l += lineCounter(bytes.Count(p, []byte("\n")))
-	return len(p), nil
 }

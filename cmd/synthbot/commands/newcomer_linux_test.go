@@ -33,6 +33,7 @@ type newcomer struct {
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
 	emptyMachine(t)
+	t.Setenv("TERM", "xterm")
 	return &newcomer{t: t, Terminal: coretest.NewTerminal(t, 80, 24), status: make(chan int, 1)}
 }
 
@@ -101,6 +102,22 @@ func TestNewcomerChats(t *testing.T) {
 	n.Press("\x04")
 	n.ended(statusDone)
 	n.done()
+}
+
+// TestDumbTerminal checks that a terminal that cannot move the cursor gets plain lines, like a pipe.
+func TestDumbTerminal(t *testing.T) {
+	for _, name := range []string{"dumb", ""} {
+		n := newNewcomer(t)
+		t.Setenv("TERM", name)
+		n.types("chat")
+		n.Press("what can you do?\r")
+		n.Contains("I can chat a little")
+		n.Press("\x04")
+		n.ended(statusDone)
+		if written := n.Written(); strings.Contains(written, "\x1b") {
+			t.Errorf("TERM=%q: got control sequences: %q", name, written)
+		}
+	}
 }
 
 // keepCaches makes go use this machine's module and build caches although the home folder changes.

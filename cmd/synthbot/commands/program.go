@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"synthbot/config"
+	"synthbot/core"
 	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/interfaces/console"
@@ -104,7 +105,11 @@ func (p *program) report(err error) int {
 		}
 		return statusUsage
 	}
-	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+	text := strings.TrimSpace(err.Error())
+	if known, ok := errors.AsType[*core.Error](err); ok {
+		text = strings.TrimPrefix(text, string(known.Kind)+": ") // which only programs need
+	}
+	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintln(p.Err, p.ErrorPrefix()+"synthbot: "+txt.Line(line))
 	}
 	if errors.As(err, &u) || !p.parsed {

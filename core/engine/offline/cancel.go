@@ -68,7 +68,7 @@ func (s reminderReplies) rows(all []reminder, more int) string {
 	var b strings.Builder
 	shown := min(len(all), maxShown)
 	for i, r := range all[:shown] {
-		fmt.Fprintf(&b, "\n%d. %s: %s", i+1, s.moment(r.at()), clipForeign(r.Text))
+		fmt.Fprintf(&b, "\n%d. %s%s: %s", i+1, s.moment(r.at()), s.otherZone(r), clipForeign(r.Text))
 		if r.Repeat != "" {
 			b.WriteString(" (" + s.every(r.Repeat) + ")")
 		}
@@ -78,6 +78,16 @@ func (s reminderReplies) rows(all []reminder, more int) string {
 		b.WriteString("\n" + s.say("remindmore", "n", fmt.Sprint(more)))
 	}
 	return b.String()
+}
+
+// otherZone names the zone of a reminder that follows the clocks of another one than the user's.
+func (s reminderReplies) otherZone(r reminder) string {
+	_, theirs := r.at().Zone()
+	_, own := r.at().In(s.now.Location()).Zone()
+	if r.Zone == "" || r.Zone == "Local" || theirs == own {
+		return ""
+	}
+	return " (" + r.Zone + ")"
 }
 
 // position returns the position in a list that a text names: "2", "#2", "the second one"; -1 is the last one.

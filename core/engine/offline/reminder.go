@@ -79,6 +79,7 @@ type reminder struct {
 	Text   string `json:"text"`
 	Due    string `json:"due"`
 	Repeat string `json:"repeat"`
+	Zone   string `json:"zone"` // of Due; "" if it may not be shown
 }
 
 // at returns when the reminder is due, in the user's time zone.

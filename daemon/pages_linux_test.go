@@ -1,4 +1,4 @@
-package commands
+package daemon
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func TestReleasePages(t *testing.T) {
 		return kib
 	}
 	before := resident()
-	releasePages()
+	ReleasePages()
 	if after := resident(); after > before/2 {
 		t.Errorf("%d KiB of files in memory before, %d after; want less", before, after)
 	}
@@ -52,7 +52,7 @@ func TestReleasePagesKeepsChanges(t *testing.T) {
 	if err := syscall.Mprotect(page, syscall.PROT_READ); err != nil {
 		t.Fatal(err)
 	}
-	releasePages()
+	ReleasePages()
 	if page[0] != changed {
 		t.Error("the changes are lost")
 	}

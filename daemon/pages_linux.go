@@ -1,4 +1,4 @@
-package commands
+package daemon
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// releasePages drops the pages of the program's file from memory. Only the start reads 5 of its 25 MiB. The kernel
+// ReleasePages drops the pages of the program's file from memory. Only the start reads 5 of its 25 MiB. The kernel
 // loads pages that are still needed again when they are read, usually from its cache.
-func releasePages() {
+func ReleasePages() {
 	self, err := os.Executable()
 	if err != nil {
 		return
