@@ -135,6 +135,9 @@ func (d *Driver) NameOf(at core.Path) string {
 	return "#" + p.name
 }
 
+// lastTime is how long progress may take to store when Listen ends.
+const lastTime = 5 * time.Second
+
 // Listen connects and receives events. It blocks until ctx ends, and then returns nil, or until Discord
 // refuses the bot.
 func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
@@ -153,7 +156,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 		}
 	}
 	// Progress is stored even though ctx has ended.
-	final, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	final, done := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
 	defer done()
 	d.feed.store(final, true)
 	d.tasks.Close()

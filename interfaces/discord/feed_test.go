@@ -115,3 +115,20 @@ func TestAliveByHeartbeats(t *testing.T) {
 		}
 	})
 }
+
+// TestFirstSessionIsStored checks that the very first session is stored although the driver is already stopping, as
+// when another worker takes its shard over: a direct message that comes in between cannot be fetched.
+func TestFirstSessionIsStored(t *testing.T) {
+	in := offlineIntake(t)
+	in.d.feed.begin(1, []int{0})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	in.ready(ctx, gatewayEvent{Event: gateway.Event{
+		Type: "READY", Data: []byte(`{"user":{"id":"1"}}`), Session: gateway.Session{ID: "first", Seq: 1},
+	}})
+	in.jobs.Wait()
+	raw, err := in.d.opt.State.Get(t.Context(), progress.SessionsKey)
+	if err != nil || !strings.Contains(string(raw), `"first"`) {
+		t.Errorf("got the sessions %s, %v; want the first one", raw, err)
+	}
+}

@@ -233,8 +233,8 @@ func TestServerErrors(t *testing.T) {
 		s := newOnServer(t, url)
 		for _, command := range []string{"run", "check", "history"} {
 			s.fails(want, command)
-			if _, errs, _ := s.command(command); strings.Count(errs, "synthbot: ") != 1 {
-				t.Errorf("%s: got more than one line: %s", command, errs)
+			if _, errs, _ := s.command(command); strings.Count(errs, "\n") != 1 {
+				t.Errorf("%s: got %q, want one line", command, errs)
 			}
 		}
 	}
