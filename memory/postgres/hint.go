@@ -12,7 +12,7 @@ import (
 
 const (
 	channel   = "synthbot"
-	hintParts = "parts" // what a worker wants or owns has changed, or it has ended
+	hintParts = "parts" // a worker gave parts up, or ended
 	ownPrefix = "own "  // of the texts that Hint sends
 	listenGap = 2 * time.Second
 )

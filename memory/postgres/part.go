@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"synthbot/core/loop"
+	"synthbot/core/sorting"
 	"synthbot/memory/kv"
 )
 
@@ -29,34 +31,36 @@ const (
 const exclusive = ""
 
 // parts are the parts of the work that this process wants. Safe for concurrent use.
-//
-// Claim works on a part, and balanceParts alone stores who owns it. So a part whose work has ended is still
-// owned until balanceParts gives it up.
 type parts struct {
-	mu      sync.Mutex
-	wanted  map[string]*part
-	others  bool          // there was another worker at the last check
-	recheck chan struct{} // holds a token if the owners should be checked now
+	mu       sync.Mutex
+	wanted   map[string]*part
+	released atomic.Uint64 // counts the parts that this process has given up
+	others   bool          // there was another worker at the last check
+	recheck  chan struct{} // holds a token if the owners should be checked now
 }
 
 // part is a part of the work that this process wants.
 type part struct {
 	life  context.Context      // of Claim
-	owned chan context.Context // receives the context of the work when that may begin
-	stop  context.CancelFunc   // ends that context; nil: no work is in progress; guarded by parts.mu
+	owned chan context.Context // receives the context of the work when this process owns the part
+	stop  context.CancelFunc   // ends that context; nil: the part is not owned; guarded by parts.mu
 }
 
-// apply starts the work on the parts that this process owns, and stops it on others.
-func (p *parts) apply(mine map[string]bool, others bool) {
+// apply starts the work on the parts that this process owns according to a snapshot, and stops it on
+// others. released is how many were given up before the snapshot: if there were more since, it may be
+// outdated, and another check follows.
+func (p *parts) apply(released uint64, mine map[string]bool, others bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.others = others
 	for name, one := range p.wanted {
 		switch {
-		case mine[name] && one.stop == nil:
+		case mine[name] && one.stop == nil && released == p.released.Load():
 			var work context.Context
 			work, one.stop = context.WithCancel(one.life)
 			one.owned <- work
+		case mine[name] && one.stop == nil:
+			loop.Notify(p.recheck)
 		case !mine[name] && one.stop != nil:
 			one.stop()
 		}
@@ -76,22 +80,18 @@ func (p *parts) pause() {
 
 // Claim implements kv.Shared.
 func (db *DB) Claim(ctx context.Context, name string, work func(context.Context) error) error {
-	p, one := db.parts, &part{life: ctx, owned: make(chan context.Context, 1)}
-	change := func(f func()) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		f()
-		loop.Notify(p.recheck)
-	}
-	ended := func() {
-		if one.stop != nil {
-			one.stop()
-			one.stop = nil
-		}
-	}
-	change(func() { p.wanted[name] = one })
-	defer change(func() { ended(); delete(p.wanted, name) })
+	one := &part{life: ctx, owned: make(chan context.Context, 1)}
+	db.parts.mu.Lock()
+	db.parts.wanted[name] = one
+	db.parts.mu.Unlock()
+	defer func() {
+		db.parts.mu.Lock()
+		delete(db.parts.wanted, name)
+		db.parts.mu.Unlock()
+		db.release(name, one)
+	}()
 	for {
+		loop.Notify(db.parts.recheck)
 		select {
 		case within := <-one.owned:
 			err := work(within)
@@ -99,11 +99,29 @@ func (db *DB) Claim(ctx context.Context, name string, work func(context.Context)
 			if !lost {
 				return err
 			}
-			change(ended)
+			db.release(name, one)
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// release gives a part up. If that cannot be stored, others take it when the lease has expired.
+func (db *DB) release(name string, one *part) {
+	defer func() {
+		db.parts.mu.Lock()
+		defer db.parts.mu.Unlock()
+		db.parts.released.Add(1)
+		if one.stop != nil {
+			one.stop()
+			one.stop = nil
+		}
+		select {
+		case <-one.owned: // work has not started
+		default:
+		}
+	}()
+	_, _ = db.ask(context.Background(), removePart(name, db.Self()), hint(hintParts)) // see above
 }
 
 // snapshot says which workers run, and which parts they want and own.
@@ -138,7 +156,7 @@ func newSnapshot(workers, parts [][][]byte) snapshot {
 
 // balanceParts divides the parts as assign says. This worker takes those of its parts that are free, and gives
 // up those that others should have or that it no longer wants.
-func (db *DB) balanceParts(ctx context.Context, now snapshot) error {
+func (db *DB) balanceParts(ctx context.Context, released uint64, now snapshot) error {
 	mine, changes := db.divide(now)
 	if now.dead || len(changes) > 0 {
 		conn, _, err := db.pool.take(ctx)
@@ -158,39 +176,35 @@ func (db *DB) balanceParts(ctx context.Context, now snapshot) error {
 			return nil // the next renewal finds out whether another worker has taken over
 		}
 		mine, changes = db.divide(now)
-		if len(changes) > 0 {
-			changes = append(changes, hint(hintParts))
-		}
 		if _, err := send(ctx, conn, append(changes, statement{sql: "commit"})); err != nil {
 			return err
 		}
 	}
-	db.parts.apply(mine, len(now.workers) > 1)
+	db.parts.apply(released, mine, len(now.workers) > 1)
 	return nil
 }
 
-// divide returns the parts on which this worker works from now on, and the statements that store what it wants
-// and owns. It owns those parts, and others until the work on them has ended.
+// divide returns which parts this worker owns from now on, and the statements that store what it wants and
+// owns.
 func (db *DB) divide(now snapshot) (mine map[string]bool, changes []statement) {
-	p, me := db.parts, db.Self()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	stored := now.wants[me]
-	for _, name := range stored {
-		if p.wanted[name] == nil {
+	db.parts.mu.Lock()
+	defer db.parts.mu.Unlock()
+	me, names := db.Self(), slices.Sorted(maps.Keys(db.parts.wanted))
+	before := now.wants[me]
+	for _, name := range before {
+		if !slices.Contains(names, name) {
 			changes = append(changes, removePart(name, me))
 		}
 	}
-	now.wants[me] = slices.Sorted(maps.Keys(p.wanted))
+	now.wants[me] = names
 	target := assign(now.wants, now.owners)
 	mine = make(map[string]bool)
-	for _, name := range now.wants[me] {
-		owner, taken := now.owners[name]
-		owned := taken && owner == me
-		mine[name] = target[name] == me && (owned || !taken)
-		owns := mine[name] || owned && p.wanted[name].stop != nil
-		if owns != owned || !slices.Contains(stored, name) {
-			changes = append(changes, storeOwnership(name, me, owns))
+	for _, name := range names {
+		owner, owned := now.owners[name]
+		mine[name] = target[name] == me && (!owned || owner == me)
+		keeps := mine[name] || owner == me && db.parts.wanted[name].stop != nil
+		if keeps != (owner == me) || !slices.Contains(before, name) {
+			changes = append(changes, storeOwnership(name, me, keeps))
 		}
 	}
 	return mine, changes
@@ -239,38 +253,44 @@ func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 
 
 // assignGroup is assign for one group. total counts the parts of each worker in all groups.
 func assignGroup(wanted map[string][]int64, owners, target map[string]int64, total map[int64]int) {
-	has, names := make(map[int64]int), slices.Sorted(maps.Keys(wanted))
-	give := func(name string, id int64) {
+	owned, has := make(map[int64]int), make(map[int64]int)
+	names := slices.Sorted(maps.Keys(wanted))
+	for _, name := range names {
+		for _, id := range wanted[name] {
+			owned[id] += 0
+		}
+		if slices.Contains(wanted[name], owners[name]) {
+			owned[owners[name]]++
+		}
+	}
+	workers := sorting.Sorted(maps.Keys(owned), func(a, b int64) int {
+		return cmp.Or(owned[b]-owned[a], total[a]-total[b], cmp.Compare(a, b))
+	})
+	most := make(map[int64]int) // how many each may keep; the remainder goes to those that own the most
+	for i, id := range workers {
+		most[id] = len(names) / len(workers)
+		if i < len(names)%len(workers) {
+			most[id]++
+		}
+	}
+	take := func(name string, id int64) {
 		target[name] = id
 		has[id]++
 		total[id]++
 	}
-	leastBusy := func(name string) int64 {
-		return slices.MinFunc(wanted[name], func(a, b int64) int {
+	for _, name := range names {
+		id, ok := owners[name]
+		if ok && slices.Contains(wanted[name], id) && has[id] < most[id] {
+			take(name, id)
+		}
+	}
+	for _, name := range names {
+		if _, ok := target[name]; ok {
+			continue
+		}
+		take(name, slices.MinFunc(wanted[name], func(a, b int64) int {
 			return cmp.Or(has[a]-has[b], total[a]-total[b], cmp.Compare(a, b))
-		})
-	}
-	isOwned := func(name string) bool { return slices.Contains(wanted[name], owners[name]) }
-	for _, name := range names {
-		if isOwned(name) {
-			give(name, owners[name])
-		}
-	}
-	for _, name := range names {
-		if !isOwned(name) {
-			give(name, leastBusy(name))
-		}
-	}
-	gap := func(name string) int { return has[target[name]] - has[leastBusy(name)] }
-	for {
-		name := slices.MaxFunc(names, func(a, b string) int { return gap(a) - gap(b) })
-		if gap(name) < 2 { // no move would make the shares more equal
-			return
-		}
-		from := target[name]
-		has[from]--
-		total[from]--
-		give(name, leastBusy(name))
+		}))
 	}
 }
 

@@ -24,7 +24,7 @@ type wholeRange struct {
 	limit    int
 }
 
-// Prefetch implements kv.Prefetcher.
+// Prefetch implements kv.Reader.
 func (t *tx) Prefetch(what ...kv.Range) {
 	for _, r := range what {
 		id, ok := t.ids[r.Bucket]

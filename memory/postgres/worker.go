@@ -198,9 +198,10 @@ func (db *DB) keepRenewing(ctx context.Context) {
 		case <-tick.C:
 		case <-db.parts.recheck:
 		}
+		released := db.parts.released.Load()
 		now, err := db.renew(ctx)
 		if err == nil && !db.o.JoinOnWrite {
-			err = db.balanceParts(ctx, now)
+			err = db.balanceParts(ctx, released, now)
 		}
 		away := isAway(err)
 		if errors.Is(err, core.ErrFenced) {
