@@ -608,15 +608,15 @@ func (p paced) Ask(_ context.Context, q core.Question) (llm.Answer, error) {
 }
 
 // TestAnswerIsFourCommits: the first message of a place takes four commits: receipt, begin of the
-// turn, answer to send, end of the turn.
+// turn, answer to send, end of the turn. The first two are one if Run has begun by then.
 func TestAnswerIsFourCommits(t *testing.T) {
 	s := &counting{Store: open(t, t.TempDir())}
 	defer s.Close()
 	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("Hello.")))
 	b.receive(said("1", "jay", "hi"))
 	b.ended(1)
-	if n := s.all.Load(); n != 4 {
-		t.Errorf("%d commits, want 4", n)
+	if n := s.all.Load(); n != 3 && n != 4 {
+		t.Errorf("%d commits, want 3 or 4", n)
 	}
 }
 
