@@ -48,7 +48,7 @@ func Load(ctx context.Context, s State, key string, value any) error {
 	return nil
 }
 
-// Longest pause of AwaitState.
+// maxStatePause is the longest pause of AwaitState between two attempts.
 const maxStatePause = 10 * time.Second
 
 // AwaitState calls load, which loads what a driver needs before it may receive events, until the store can be

@@ -204,7 +204,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 	switch {
 	case running:
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
-		err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
+		err := p.runInDaemon(ctx, d, args, p.In, p.output.To)
 		if !errors.Is(err, exitStatus(statusDone)) {
 			const text = "the running synthbot did not answer: changes are unknown"
 			found.add("daemon", core.Finding{Fix: text})
@@ -260,7 +260,7 @@ func (p *program) showSettings(ctx context.Context, b *daemon.Bot, place core.Pa
 		return printSettings(b, place, found)
 	}
 	args := []string{"check", "--path", place.String(), "--format", found.format.String()}
-	err := p.runInDaemon(ctx, d, args, p.In, p.output.Writer)
+	err := p.runInDaemon(ctx, d, args, p.In, p.output.To)
 	if errors.Is(err, exitStatus(statusDone)) {
 		return nil
 	}

@@ -211,8 +211,8 @@ func TestFixSparesOthers(t *testing.T) {
 			if err != nil || status != statusDone || info.Mode() != tc.want|fs.ModeDir {
 				t.Fatalf("got %v, want %v: status %d, %s%s, %v", info.Mode(), tc.want, status, out, errs, err)
 			}
-			if told := strings.Contains(out, "set data_dir in [bot] to a folder of the bot's own"); told != (tc.mode == tc.want) {
-				t.Errorf("what to do: %t in %s", told, out)
+			if warned := strings.Contains(out, "set data_dir in [bot] to a folder of the bot's own"); warned != (tc.mode == tc.want) {
+				t.Errorf("warned: %t, by %s", warned, out)
 			}
 			if link, err := os.Lstat("config.toml"); err != nil || link.Mode()&fs.ModeSymlink == 0 {
 				t.Errorf("the link: %v, %v", link, err)

@@ -182,7 +182,7 @@ func (p *program) forward(c *cobra.Command, args []string) error {
 		return nil
 	}
 	if d, ok := p.dialDaemon(); ok {
-		return p.runInDaemon(c.Context(), d, args, p.In, p.output.Writer)
+		return p.runInDaemon(c.Context(), d, args, p.In, p.output.To)
 	}
 	if c.Annotations[daemonAnnotation] != "only" {
 		return nil // the command itself reports errors of the configuration
@@ -218,7 +218,7 @@ func withFile(c *cobra.Command, p *program, name string, f func(io.Reader) error
 	}
 	if p.runningBot == nil {
 		if d, ok := p.dialDaemon(); ok {
-			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.output.Writer)
+			return p.runInDaemon(c.Context(), d, []string{c.Parent().Name(), c.Name(), "-"}, from, p.output.To)
 		}
 	}
 	return f(from)

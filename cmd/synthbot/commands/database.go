@@ -161,7 +161,7 @@ func backup(ctx context.Context, p *program, file string, replace bool) error {
 		d, running := p.dialDaemon()
 		switch {
 		case running && file == "-":
-			return p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, p.output.Writer)
+			return p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, p.output.To)
 		case running:
 			return p.backupByDaemon(ctx, d, file)
 		}

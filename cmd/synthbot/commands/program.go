@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"synthbot/cmd/synthbot/output"
 	"synthbot/config"
 	"synthbot/core"
 	"synthbot/core/txt"
@@ -42,7 +43,7 @@ func Main(ctx context.Context, e *daemon.Env, args []string, grace, closeTime ti
 
 // newProgram returns an invocation. It ends the process if the database or a stopping bot hangs.
 func newProgram(e *daemon.Env, args []string) *program {
-	p := &program{Env: e, args: args, output: &daemon.Output{Writer: e.Out}}
+	p := &program{Env: e, args: args, output: &output.Writer{To: e.Out}}
 	p.Out = p.output
 	p.Version = version
 	p.OnStuck = func(job string) {
@@ -67,7 +68,7 @@ func (p *program) run(ctx context.Context) int {
 type program struct {
 	*daemon.Env
 
-	output          *daemon.Output // Env.Out
+	output          *output.Writer // Env.Out
 	grace           time.Duration  // how long turns may take to finish when the bot stops
 	shutdown        shutdownLimit
 	restoreTerminal func() // nil: the terminal's mode was not changed
@@ -97,7 +98,7 @@ func (p *program) report(err error) int {
 		return statusDone
 	case errors.As(err, &status):
 		return int(status)
-	case errors.Is(err, daemon.ErrNoReader):
+	case errors.Is(err, output.ErrNoReader):
 		return statusFailed
 	case errors.As(err, &faults):
 		for _, f := range faults {

@@ -83,9 +83,9 @@ func (s timeReplies) timeIn(m understood) string {
 	case !known && (s.strict || m.topic == "timeplace"):
 		return ""
 	}
-	var told []string
+	var times []string
 	if text == "" {
-		told = []string{s.zone + ": " + s.momentIn(s.now.Location())}
+		times = []string{s.zone + ": " + s.momentIn(s.now.Location())}
 	}
 	for _, p := range named[:min(len(named), 4)] {
 		for _, zone := range p.zones[:min(len(p.zones), 4)] {
@@ -97,17 +97,17 @@ func (s timeReplies) timeIn(m understood) string {
 			if len(p.zones) > 1 {
 				name = strings.ReplaceAll(zone[strings.LastIndexByte(zone, '/')+1:], "_", " ")
 			}
-			told = append(told, name+": "+s.momentIn(loc))
+			times = append(times, name+": "+s.momentIn(loc))
 		}
 	}
 	switch {
-	case len(told) == 0:
+	case len(times) == 0:
 		return s.say("timewhere")
-	case len(told) == 1:
-		name, at, _ := strings.Cut(told[0], ": ")
+	case len(times) == 1:
+		name, at, _ := strings.Cut(times[0], ": ")
 		return s.say("timein", "place", name, "at", at)
 	}
-	return strings.Join(told, "; ") + "."
+	return strings.Join(times, "; ") + "."
 }
 
 func (s timeReplies) dateIn(m understood) string {
