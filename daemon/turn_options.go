@@ -50,6 +50,10 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 				i := p.interfaceAt(place)
 				return i != nil && !b.workers.sharing.serves(i)
 			},
+			Configured: func(place core.Path) bool {
+				set := func(l *placeLayer) bool { return l.Path == place }
+				return c.names(place) || slices.ContainsFunc(p.settings.All(), set)
+			},
 			Received: b.handleReceived,
 			Asked: func(people []core.Path, perMinute int) {
 				for _, user := range people {

@@ -64,12 +64,14 @@ func (s *setup) askGates(m *core.Message, again bool) (strictest gate.Verdict) {
 func (in *input) dropUnwanted() {
 	t := in.turn
 	asks := t.turns.attention.mayAsk(t.path, t.setup.Clock())
-	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e, asks) })
+	place := t.turns.judgedAs(t.setup, t.path)
+	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e, place, asks) })
 }
 
 // isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its
-// author may still write. asks says that a question may wait for an answer in the place.
-func (s *setup) isWanted(e *core.Entry, asks bool) bool {
+// author may still write. place is the path by which it is judged. asks says that a question may wait for an
+// answer in the place.
+func (s *setup) isWanted(e *core.Entry, place core.Path, asks bool) bool {
 	switch {
 	case e.Deleted:
 		return false
@@ -80,6 +82,7 @@ func (s *setup) isWanted(e *core.Entry, asks bool) bool {
 	}
 	now := e.Event // with the rank that the configuration gives now
 	m := &now.Message
+	m.Path = place
 	s.raiseRank(m)
 	if !s.admits(m) {
 		return false

@@ -39,6 +39,16 @@ func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention
 	do(a.places.Ensure(place, func() *placeAttention { return &placeAttention{asked: now} }))
 }
 
+// move lets the attention to a place follow its move.
+func (a *attention) move(m move) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e, ok := a.places.Get(m.from); ok {
+		a.places.Put(m.to, e)
+		a.places.Delete(m.from)
+	}
+}
+
 // mayAsk reports whether a question of the bot may wait for its answer in a place.
 func (a *attention) mayAsk(place core.Path, now time.Time) bool {
 	a.mu.Lock()

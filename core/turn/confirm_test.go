@@ -292,10 +292,12 @@ func TestYesMeetsTheGates(t *testing.T) {
 		gate   gate.Gate
 		asleep bool
 		asks   bool
+		moved  bool
 		paid   int
 		says   string // what the gate replies
 	}{
 		"a refused word":       {who: "jay", gate: taboo("yes"), asks: true, paid: 1},
+		"after a move":         {who: "jay", gate: taboo("yes"), asks: true, moved: true, paid: 1},
 		"a sleeping place":     {who: "jay", gate: taboo("no"), asleep: true, asks: true, paid: 1},
 		"a blocked user":       {who: "jay", gate: judge{"jay": gate.Verdict{Admission: gate.Redact}}, asks: true},
 		"another user":         {who: "eve", gate: taboo("yes"), asks: true, says: "Not that word."},
@@ -310,8 +312,13 @@ func TestYesMeetsTheGates(t *testing.T) {
 			b.Reconfigure(b.options(func(o *turn.Options) {
 				o.Plugins.Gates, o.Places.Asleep = []gate.Gate{tc.gate}, func(core.Path) bool { return tc.asleep }
 			}))
-			asked := len(b.asker.Asked())
-			b.receive(said("2", tc.who, "yes"))
+			asked, yes := len(b.asker.Asked()), said("2", tc.who, "yes")
+			if tc.moved {
+				move := core.Event{Kind: core.KindMigration, To: core.MustPath("room/2"), Message: core.Message{Path: place, ID: "m"}}
+				yes.Message.Path = move.To
+				b.receive(move)
+			}
+			b.receive(yes)
 			b.ended(1)
 			if n, told := len(bank.Calls()), len(b.asker.Asked())-asked; n != tc.paid || told != tc.paid {
 				t.Errorf("paid %d times and told the model %d times, want %d", n, told, tc.paid)

@@ -99,6 +99,9 @@ type Places struct {
 	Settle time.Duration
 	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
 	Elsewhere func(place core.Path) bool
+	// Configured reports whether the configuration names a place. Of a place that has just moved, it names the
+	// former path until it is read again. Nil: it names none.
+	Configured func(place core.Path) bool
 	// Received is called with each batch of events after its commit.
 	Received func(ctx context.Context, events []core.Event)
 	// Asked is called when users cause a turn with a model, with how many they may cause in a minute, so
@@ -165,6 +168,9 @@ func (o *Options) setDefaults() {
 	}
 	if p.Asleep == nil {
 		p.Asleep = func(core.Path) bool { return false }
+	}
+	if p.Configured == nil {
+		p.Configured = func(core.Path) bool { return false }
 	}
 	if p.Elsewhere == nil {
 		p.Elsewhere = func(core.Path) bool { return false }

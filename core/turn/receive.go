@@ -28,18 +28,18 @@ func (b inbox) Receive(ctx context.Context, events ...core.Event) error {
 	}
 	s := b.turns.setup.Load()
 	in := &intake{inbox: b, setup: s, events: events, now: s.Clock()}
-	if err := in.enterEvents(ctx); err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
-	moves, err := b.turns.findMoves(ctx, in.batch.Change)
+	moves, err := b.turns.findMoves(ctx, events)
 	if err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	b.turns.setFormer(moves) // a sweep may wake the new paths as soon as the batch is stored
+	b.turns.follow(moves) // further events are judged so, and a sweep may wake the new paths after the commit at once
+	if err := in.enterEvents(ctx); err != nil {
+		return fmt.Errorf("receive: %w", err)
+	}
 	if err := b.turns.store.Commit(ctx, &in.batch); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
-	b.turns.setFormer(moves) // workers may have begun meanwhile
+	b.turns.follow(moves) // workers may have begun meanwhile
 	in.wake(ctx)
 	if s.Places.Received != nil {
 		s.Places.Received(ctx, events) // before a place that moved wakes, so that its settings apply
@@ -69,15 +69,19 @@ func (in *intake) enterEvents(ctx context.Context) error {
 	for i := range in.events {
 		switch in.events[i].Kind {
 		case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-			e := in.events[i]
+			e, place := in.events[i], in.events[i].Message.Path
+			e.Message.Path = in.turns.judgedAs(s, place)
 			if s.mayChange(&e) {
 				s.dropBlocked(&e)
+				e.Message.Path = place
 				b.Change = append(b.Change, e)
 			}
 			continue
 		}
 		b.Append, in.event = append(b.Append, core.Entry{Event: in.events[i]}), i
 		entry := &b.Append[len(b.Append)-1]
+		place := entry.Message.Path
+		entry.Message.Path = in.turns.judgedAs(s, place)
 		if err := in.turns.joinThread(ctx, s, &entry.Event); err != nil {
 			return err
 		}
@@ -85,7 +89,9 @@ func (in *intake) enterEvents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.enter(entry, answers, in) {
+		stays := s.enter(entry, answers, in)
+		entry.Message.Path = place // under which the store knows its ids
+		if stays {
 			in.appended = append(in.appended, i)
 		} else {
 			b.Append, in.skipped = b.Append[:len(b.Append)-1], append(in.skipped, i)

@@ -536,3 +536,49 @@ func TestPlanKeys(t *testing.T) {
 		t.Errorf("unexpected: the metadata is %s, the model was asked %d times", said, len(b.asker.Asked()))
 	}
 }
+
+// TestLateInMovedPlace: what arrives under the former path of a place is answered, and judged by what the
+// configuration says of either path.
+func TestLateInMovedPlace(t *testing.T) {
+	from, to := place, core.MustPath("room/2")
+	for name, c := range map[string]struct {
+		allow core.Path
+		again bool // the bot restarts after the move
+		at    core.Path
+	}{
+		"at the former path":              {allow: to, at: from},
+		"at the former path of a restart": {allow: from.Parent(), again: true, at: from},
+		"before the configuration":        {allow: from, at: to},
+		"as configured":                   {allow: to, at: to},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, t.TempDir())
+				defer s.Close()
+				begin := func() *bot {
+					return start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("one")), func(o *turn.Options) {
+						o.Access.Allow, o.Access.Groups, o.Access.Private = []core.Path{c.allow}, "allow", "allow"
+						o.Places.Configured = func(p core.Path) bool { return p == c.allow }
+					})
+				}
+				b := begin()
+				move := core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: from, ID: "m"}}
+				e := said("1", "jay", "first")
+				e.Message.Path = c.at
+				if c.again {
+					b.receive(move)
+					b.stop()
+					b = begin()
+					b.receive(e)
+				} else {
+					b.receive(move, e)
+				}
+				b.quiet()
+				b.stop()
+				if n := len(b.asker.Asked()); n != 1 {
+					t.Errorf("the model was asked %d times, want 1", n)
+				}
+			})
+		})
+	}
+}

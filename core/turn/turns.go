@@ -28,18 +28,19 @@ type Turns struct {
 
 	mu      sync.Mutex
 	awake   map[queue]*worker
-	former  map[queue]*worker // by the new path of a place that moved: its worker under the former path
-	life    context.Context   // nil until Run; ends when no further turn may begin
-	work    context.Context   // ends when running turns are cut short
-	workers sync.WaitGroup    // running workers
-	retry   chan struct{}     // closed to end the pauses between attempts
+	moved   moved
+	life    context.Context // nil until Run; ends when no further turn may begin
+	work    context.Context // ends when running turns are cut short
+	workers sync.WaitGroup  // running workers
+	retry   chan struct{}   // closed to end the pauses between attempts
 }
 
 // New makes Turns. Run starts them.
 func New(o Options) *Turns {
 	t := &Turns{
 		store: o.Store, suspect: make(chan struct{}, 1), retry: make(chan struct{}),
-		awake: make(map[queue]*worker), former: make(map[queue]*worker),
+		awake:     make(map[queue]*worker),
+		moved:     moved{make(map[queue]*worker), make(map[core.Path]core.Path)},
 		attention: attention{places: recent.NewCache[core.Path, *placeAttention](maxPlaces / 2)},
 		limiter:   limiter{people: recent.NewCache[core.Path, *userLimit](maxLimited / 2)},
 		undo:      recent.NewShared[undoKey, undoable](maxUndoable / 2),
@@ -222,45 +223,6 @@ func (t *Turns) wake(q queue, begun uint64, by core.Path) {
 		work, cut := context.WithCancel(t.work)
 		p.cut = cut
 		go p.run(work)
-	}
-}
-
-// move is the move of a place to a new path. The two are the same if it is there already.
-type move struct{ from, to core.Path }
-
-// findMoves returns the moves among changes that are about to be stored.
-func (t *Turns) findMoves(ctx context.Context, changes []core.Event) (moves []move, err error) {
-	for i := range changes {
-		e := &changes[i]
-		if e.Kind != core.KindMigration || e.To.IsZero() {
-			continue
-		}
-		var from, to core.Head // both may have moved before
-		err = t.store.View(ctx, func(v core.View) (err error) {
-			if from, err = v.Head(e.Message.Path); err == nil {
-				to, err = v.Head(e.To)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		moves = append(moves, move{from.Path, to.Path})
-	}
-	return moves, nil
-}
-
-// setFormer lets the workers of new paths first wait for those that run under the former paths.
-func (t *Turns) setFormer(moves []move) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, m := range moves {
-		for _, commands := range []bool{false, true} {
-			p, ok := t.awake[queue{m.from, commands}]
-			if ok && m.from != m.to && t.life != nil {
-				t.former[queue{m.to, commands}] = p
-			}
-		}
 	}
 }
 

@@ -175,29 +175,6 @@ func (p *worker) pause(before time.Duration, err error, retried <-chan struct{})
 	return pause
 }
 
-// waitForFormer waits until the worker of the place's former path has ended. It returns
-// false when life ends before.
-func (p *worker) waitForFormer() bool {
-	t := p.turns
-	t.mu.Lock()
-	former := t.former[p.queue]
-	t.mu.Unlock()
-	if former == nil {
-		return true
-	}
-	select {
-	case <-former.over:
-	case <-t.life.Done():
-		return false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.former[p.queue] == former {
-		delete(t.former, p.queue)
-	}
-	return true
-}
-
 // try runs one turn, if anything waits. A panic in it becomes the error.
 func (p *worker) try(ctx context.Context) (more bool, err error) {
 	defer func() {
