@@ -33,11 +33,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6871,
+	"daemon":              6824,
 	"interfaces/discord":  5252,
 	"core/engine":         3613,
 	"core/engine/offline": 3180,
-	"core/turn":           5351,
+	"core/turn":           5423,
 	"core/action":         3898,
 	"interfaces/telegram": 4139,
 	"memory":              8930,

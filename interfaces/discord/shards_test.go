@@ -154,12 +154,11 @@ func TestAnotherProcessContinues(t *testing.T) {
 	}
 }
 
-// TestBetweenTwoSessions: a command that arrives after the former session caught up and before the new one
-// begins is not lost.
-func TestBetweenTwoSessions(t *testing.T) {
-	s := newServer(t)
+// leftSession runs a bot with commands until its session is stored. It returns the options for the next bot, and how
+// many connections there were.
+func (s *server) leftSession(t *testing.T) (change func(*Options), opened int) {
 	state := newState()
-	change := func(o *Options) { o.State, o.Commands = state, registry }
+	change = func(o *Options) { o.State, o.Commands = state, registry }
 	stop := s.listen(t, s.bot(t, change), newInbox())
 	until(t, "registered", func() bool { return s.Live() == 1 && len(s.Commands("")) > 0 })
 	until(t, "a note", func() bool {
@@ -169,11 +168,24 @@ func TestBetweenTwoSessions(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	opened, _, _ := s.Counts()
+	opened, _, _ = s.Counts()
+	return change, opened
+}
+
+// TestBetweenTwoSessions: a command that arrives after the former session caught up and before the new one
+// begins is not lost, even if it is on its way when that begins.
+func TestBetweenTwoSessions(t *testing.T) {
+	s := newServer(t)
+	change, opened := s.leftSession(t)
 	id := ""
+	var earlier *discordtest.Conn
 	s.Gateway(func(g *discordtest.Settings) {
-		g.Script = func(n int, _ *discordtest.Conn) bool {
-			if n == opened+2 { // the first one resumes
+		g.Script = func(n int, c *discordtest.Conn) bool {
+			switch n {
+			case opened + 1:
+				earlier = c
+			case opened + 2:
+				earlier.Pause(300 * time.Millisecond)
 				id = s.command(t, hallID, annID, "help", nil)
 			}
 			return false
@@ -184,6 +196,35 @@ func TestBetweenTwoSessions(t *testing.T) {
 	in.wait(t, core.KindCommand, 1)
 	s.awaitAnswer(t, id, discordtest.AnswerLater)
 	until(t, "one session", func() bool { return s.Live() == 1 })
+}
+
+// TestInBothSessions: what both sessions receive is handled once.
+func TestInBothSessions(t *testing.T) {
+	s := newServer(t)
+	change, opened := s.leftSession(t)
+	var earlier *discordtest.Conn
+	s.Gateway(func(g *discordtest.Settings) {
+		g.Script = func(n int, c *discordtest.Conn) bool {
+			switch n {
+			case opened + 1:
+				earlier = c
+			case opened + 2:
+				earlier.Pause(500 * time.Millisecond)
+			}
+			return false
+		}
+	})
+	in := newInbox()
+	s.listen(t, s.bot(t, change), in)
+	until(t, "two sessions", func() bool { return s.Live() == 2 })
+	id := s.command(t, hallID, annID, "help", nil)
+	s.awaitAnswer(t, id, discordtest.AnswerLater)
+	until(t, "one session", func() bool { return s.Live() == 1 })
+	s.Say(hallID, annID, "later")
+	in.wait(t, core.KindMessage, 1)
+	if n := len(in.wait(t, core.KindCommand, 1)); n != 1 {
+		t.Errorf("got %d commands, want 1", n)
+	}
 }
 
 // TestTooMuchBetweenTwoSessions: missed events are not lost if more events than can be kept arrive before the

@@ -165,6 +165,9 @@ func (c *Conn) Send(p any) {
 // Close closes the connection after sending what is in the queue.
 func (c *Conn) Close(code int, text string) { c.Send(closing{code, text}) }
 
+// Pause lets what follows in the queue wait.
+func (c *Conn) Pause(d time.Duration) { c.Send(d) }
+
 // Drop cuts the connection at once.
 func (c *Conn) Drop() {
 	c.once.Do(func() { close(c.gone) })
@@ -205,6 +208,8 @@ func (c *Conn) write() {
 			}
 		case chan struct{}:
 			close(p)
+		case time.Duration:
+			time.Sleep(p)
 		case closing:
 			text := websocket.FormatCloseMessage(p.code, p.text)
 			_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -14,8 +13,17 @@ import (
 // fetched.
 const (
 	missedTime = 10 * time.Second
-	maxMissed  = 8 << 20 // bytes
+	lastTime   = 2 * time.Second // for what is on its way when the new session begins
+	maxMissed  = 8 << 20         // bytes
 )
+
+// earlier is the session of an earlier process, on a connection of its own.
+type earlier struct {
+	conn     *conn              // from caughtUp on
+	caughtUp chan struct{}      // closed when the missed events were received
+	leave    context.CancelFunc // ends the connection
+	over     chan struct{}      // closed when nothing more is received
+}
 
 // catchUp resumes the session of an earlier process to receive the events that it missed. A new session
 // follows, because Discord describes guilds and channels only to new sessions. Until that begins, the earlier one
@@ -27,38 +35,56 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	if left.Address == "" || !asSafe(left.Address, s.at.address) {
 		left.Address = s.at.address
 	}
-	ctx, s.leave = context.WithCancel(ctx)
-	caughtUp, over := make(chan struct{}), make(chan struct{})
-	s.earlier.Go(func() {
-		defer close(over)
-		log, err := s.g.Log, s.receiveMissed(ctx, left, sync.OnceFunc(func() { close(caughtUp) }))
+	e := &earlier{caughtUp: make(chan struct{}), over: make(chan struct{})}
+	ctx, e.leave = context.WithCancel(ctx)
+	s.earlier = e
+	go func() {
+		defer close(e.over)
+		log, err := s.g.Log, s.receiveMissed(ctx, left, e)
 		select {
-		case <-caughtUp:
+		case <-e.caughtUp:
 		default:
 			log = log.With("err", err)
 		}
 		log.Info("resumed the session of an earlier process", "shard", s.id, "count", len(s.missed))
-	})
+	}()
 	limit := time.NewTimer(missedTime)
 	defer limit.Stop()
 	select {
-	case <-caughtUp:
-	case <-over:
+	case <-e.caughtUp:
+	case <-e.over:
 	case <-limit.C:
 		s.leaveEarlier()
 	}
 }
 
-// leaveEarlier ends the connection of the earlier process's session.
+// leaveEarlier ends the connection of the earlier process's session. It first receives what is on its way there.
 func (s *shard) leaveEarlier() {
-	if s.leave != nil {
-		s.leave()
+	e := s.earlier
+	if e == nil {
+		return
 	}
-	s.earlier.Wait()
+	s.earlier = nil
+	select {
+	case <-e.caughtUp:
+		// The acknowledgement of a heartbeat follows all events until now.
+		if e.conn.send(opHeartbeat, e.conn.seq.Load()) == nil {
+			last := time.NewTimer(lastTime)
+			defer last.Stop()
+			select {
+			case <-e.over:
+			case <-last.C:
+			}
+		}
+	default:
+	}
+	e.leave()
+	<-e.over
 }
 
-// receiveMissed connects and receives the missed events, and further ones until an error. It calls caughtUp between.
-func (s *shard) receiveMissed(ctx context.Context, left Session, caughtUp func()) error {
+// receiveMissed connects and receives the missed events, and further ones until an error or an
+// acknowledgement.
+func (s *shard) receiveMissed(ctx context.Context, left Session, e *earlier) error {
 	c, err := s.g.dial(ctx, left.Address)
 	if err != nil {
 		return err
@@ -70,11 +96,11 @@ func (s *shard) receiveMissed(ctx context.Context, left Session, caughtUp func()
 	if err := c.resume(s.g.Token, left); err != nil {
 		return err
 	}
-	return s.keepMissed(c, caughtUp)
+	return s.keepMissed(c, e)
 }
 
-// keepMissed reads events until an error, and keeps messages and interactions.
-func (s *shard) keepMissed(c *conn, caughtUp func()) error {
+// keepMissed reads events until an error or an acknowledgement, and keeps messages and interactions.
+func (s *shard) keepMissed(c *conn, e *earlier) error {
 	missed := 0 // how many events came before RESUMED
 	for size := 0; ; {
 		m, err := c.read()
@@ -85,10 +111,13 @@ func (s *shard) keepMissed(c *conn, caughtUp func()) error {
 			return errInvalid
 		case *m.Op == opReconnect:
 			return errReconnect
-		case m.Type == "RESUMED":
+		case *m.Op == opAck:
+			return nil
+		case m.Type == "RESUMED" && e.conn == nil:
 			missed = len(s.missed)
 			c.patience = c.interval // without heartbeats, Discord ends the connection soon after
-			caughtUp()
+			e.conn = c
+			close(e.caughtUp)
 		}
 		if !strings.HasPrefix(m.Type, "MESSAGE_") && m.Type != "INTERACTION_CREATE" {
 			continue // the new session describes the current state

@@ -33,7 +33,7 @@ const (
 	closeDisallowed       = 4014 // intents
 )
 
-// shard keeps one connection alive. It is used only by the goroutine of run, except for missed until earlier has ended.
+// shard keeps one connection alive. It is used only by the goroutine of run, except for missed until earlier is over.
 type shard struct {
 	g       *Gateway
 	id      int
@@ -42,11 +42,10 @@ type shard struct {
 	located bool // at must be updated before the next session
 	intents int  // that this connection requests
 
-	session     *Session           // nil: the next session is new
-	missed      []message          // events missed by an earlier process, until their guild is known
-	earlier     sync.WaitGroup     // receives them
-	leave       context.CancelFunc // ends that; nil: there is nothing to receive
-	established bool               // this connection received READY or RESUMED
+	session     *Session  // nil: the next session is new
+	missed      []message // events missed by an earlier process, until their guild is known
+	earlier     *earlier  // receives them; nil: none, or no longer
+	established bool      // this connection received READY or RESUMED
 }
 
 // run connects and reconnects until ctx ends, and then returns nil, or until Discord refuses the bot. left
