@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,11 +17,9 @@ func TestLostOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	d := startDaemon(t, atDesk+"[[plugins.knowledge.source]]\nname = \"handbook\"\npath = \"docs\"\n")
-	if err := os.Mkdir(d.dir()+"/docs", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, d.dir()+"/docs/fees.md", "# Fees\n\nA refund takes two weeks.\n")
+	docs := t.TempDir()
+	write(t, filepath.Join(docs, "fees.md"), "# Fees\n\nA refund takes two weeks.\n")
+	d := startDaemon(t, atDesk+"[[plugins.knowledge.source]]\nname = \"handbook\"\npath = "+strconv.Quote(docs)+"\n")
 	d.awaitNotice("READY=1")
 	d.ask("remember that I like tea")
 	d.ask("a second line") // the first turn has ended

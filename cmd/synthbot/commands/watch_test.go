@@ -2,7 +2,6 @@ package commands
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,10 +91,6 @@ func TestWatchNoticesReplacements(t *testing.T) {
 func TestWatchTriesRefusedAgain(t *testing.T) {
 	d := startDaemon(t, atDesk)
 	d.awaitNotice("READY=1")
-	if err := d.manager.SetReadDeadline(time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	go io.Copy(io.Discard, d.manager) // reloads must not wait for the service manager
 	engine := "[[engine]]\nprovider = \"offline\"\napi_key = \"file:key\"\n"
 	d.write(atDesk + "[persona]\npath = \"bo.toml\"\n" + engine)
 	refused := func(why string) {
@@ -131,22 +126,4 @@ func TestWatchReadsOnce(t *testing.T) {
 		}
 	}
 	d.end()
-}
-
-// notifiedWithin reports whether the service manager gets a message within a time.
-func (d *daemonUnderTest) notifiedWithin(want string, within time.Duration) bool {
-	d.t.Helper()
-	if err := d.manager.SetReadDeadline(time.Now().Add(within)); err != nil {
-		d.t.Fatal(err)
-	}
-	buf := make([]byte, 4096)
-	for {
-		n, err := d.manager.Read(buf)
-		if err != nil {
-			return false
-		}
-		if strings.Contains(string(buf[:n]), want) {
-			return true
-		}
-	}
 }
