@@ -289,27 +289,27 @@ func TestUnforeseenLimits(t *testing.T) {
 
 // TestGlobalLimit: all messages arrive if the global rate limit delays them. None is begun while the driver must wait.
 func TestGlobalLimit(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.Limit(0, 0, 20)
-	d := s.bot(t)
-	var wait sync.WaitGroup
-	for i := range 40 {
-		wait.Go(func() {
-			channel := []string{hallID, roomID}[i%2]
-			if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + channel}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait.Wait()
-	if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
-		t.Errorf("got %d messages, want 40", n)
-	}
-	// A request of the other channel may be on its way when the limit is exceeded, each time.
-	if hits, early := s.Hits(); hits == 0 || early > hits {
-		t.Errorf("the limit was exceeded %d times, and then %d requests came too early", hits, early)
-	}
+	inBubble(t, func(t *testing.T, s *server) {
+		s.Limit(0, 0, 20)
+		d := s.bot(t)
+		var wait sync.WaitGroup
+		for i := range 40 {
+			wait.Go(func() {
+				channel := []string{hallID, roomID}[i%2]
+				if _, err := act(t, d, "message_discord", map[string]any{"text": "x", "interface_path": "discord/" + guildID + "/" + channel}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if n := len(s.Texts(hallID)) + len(s.Texts(roomID)); n != 40 {
+			t.Errorf("got %d messages, want 40", n)
+		}
+		// A request of the other channel may be on its way when the limit is exceeded, each time.
+		if hits, early := s.Hits(); hits == 0 || early > hits {
+			t.Errorf("the limit was exceeded %d times, and then %d requests came too early", hits, early)
+		}
+	})
 }
 
 // TestOtherActions: each action sends its request or fails with an error of the right kind.
