@@ -168,6 +168,7 @@ func (s *server) leftSession(t *testing.T) (change func(*Options), opened int) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
+	time.Sleep(s.timings.gateway.Identify) // until another session may begin
 	opened, _, _ = s.Counts()
 	return change, opened
 }
@@ -175,97 +176,102 @@ func (s *server) leftSession(t *testing.T) (change func(*Options), opened int) {
 // TestBetweenTwoSessions: a command that arrives after the former session caught up and before the new one
 // begins is not lost, even if it is on its way when that begins.
 func TestBetweenTwoSessions(t *testing.T) {
-	s := newServer(t)
-	change, opened := s.leftSession(t)
-	id := ""
-	var earlier *discordtest.Conn
-	s.Gateway(func(g *discordtest.Settings) {
-		g.Script = func(n int, c *discordtest.Conn) bool {
-			switch n {
-			case opened + 1:
-				earlier = c
-			case opened + 2:
-				earlier.Pause(300 * time.Millisecond)
-				id = s.command(t, hallID, annID, "help", nil)
+	inBubble(t, func(t *testing.T, s *server) {
+		change, opened := s.leftSession(t)
+		id := ""
+		var earlier *discordtest.Conn
+		s.Gateway(func(g *discordtest.Settings) {
+			g.Script = func(n int, c *discordtest.Conn) bool {
+				switch n {
+				case opened + 1:
+					earlier = c
+				case opened + 2:
+					earlier.Pause(300 * time.Millisecond)
+					id = s.command(t, hallID, annID, "help", nil)
+				}
+				return false
 			}
-			return false
-		}
+		})
+		in := newInbox()
+		s.listen(t, s.bot(t, change), in)
+		in.wait(t, core.KindCommand, 1)
+		s.awaitAnswer(t, id, discordtest.AnswerLater)
+		until(t, "one session", func() bool { return s.Live() == 1 })
 	})
-	in := newInbox()
-	s.listen(t, s.bot(t, change), in)
-	in.wait(t, core.KindCommand, 1)
-	s.awaitAnswer(t, id, discordtest.AnswerLater)
-	until(t, "one session", func() bool { return s.Live() == 1 })
 }
 
 // TestInBothSessions: what both sessions receive is handled once.
 func TestInBothSessions(t *testing.T) {
-	s := newServer(t)
-	change, opened := s.leftSession(t)
-	var earlier *discordtest.Conn
-	s.Gateway(func(g *discordtest.Settings) {
-		g.Script = func(n int, c *discordtest.Conn) bool {
-			switch n {
-			case opened + 1:
-				earlier = c
-			case opened + 2:
-				earlier.Pause(500 * time.Millisecond)
+	inBubble(t, func(t *testing.T, s *server) {
+		change, opened := s.leftSession(t)
+		var earlier *discordtest.Conn
+		s.Gateway(func(g *discordtest.Settings) {
+			g.Script = func(n int, c *discordtest.Conn) bool {
+				switch n {
+				case opened + 1:
+					earlier = c
+				case opened + 2:
+					earlier.Pause(500 * time.Millisecond)
+				}
+				return false
 			}
-			return false
+		})
+		in := newInbox()
+		s.listen(t, s.bot(t, change), in)
+		until(t, "two sessions", func() bool { return s.Live() == 2 })
+		id := s.command(t, hallID, annID, "help", nil)
+		s.awaitAnswer(t, id, discordtest.AnswerLater)
+		until(t, "one session", func() bool { return s.Live() == 1 })
+		s.Say(hallID, annID, "later")
+		in.wait(t, core.KindMessage, 1)
+		if n := len(in.wait(t, core.KindCommand, 1)); n != 1 {
+			t.Errorf("got %d commands, want 1", n)
 		}
 	})
-	in := newInbox()
-	s.listen(t, s.bot(t, change), in)
-	until(t, "two sessions", func() bool { return s.Live() == 2 })
-	id := s.command(t, hallID, annID, "help", nil)
-	s.awaitAnswer(t, id, discordtest.AnswerLater)
-	until(t, "one session", func() bool { return s.Live() == 1 })
-	s.Say(hallID, annID, "later")
-	in.wait(t, core.KindMessage, 1)
-	if n := len(in.wait(t, core.KindCommand, 1)); n != 1 {
-		t.Errorf("got %d commands, want 1", n)
-	}
 }
 
 // TestTooMuchBetweenTwoSessions: missed events are not lost if more events than can be kept arrive before the
 // new session begins.
 func TestTooMuchBetweenTwoSessions(t *testing.T) {
-	s := newServer(t)
-	state := newState()
-	change := func(o *Options) { o.State = state }
-	first := newInbox()
-	stop := s.listen(t, s.bot(t, change), first)
-	until(t, "a session", func() bool { return s.Live() == 1 })
-	id := s.Say(hallID, annID, "to be deleted")
-	first.wait(t, core.KindMessage, 1)
-	until(t, "a note", func() bool {
-		raw, _ := state.Get(t.Context(), progress.SessionsKey)
-		return strings.Contains(string(raw), `"id"`)
-	})
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	s.Delete(hallID, id)
-	opened, _, _ := s.Counts()
-	var earlier *discordtest.Conn
-	s.Gateway(func(g *discordtest.Settings) {
-		g.Script = func(n int, c *discordtest.Conn) bool {
-			if n == opened+1 {
-				earlier = c
+	inBubble(t, func(t *testing.T, s *server) {
+		state := newState()
+		change := func(o *Options) { o.State = state }
+		first := newInbox()
+		stop := s.listen(t, s.bot(t, change), first)
+		until(t, "a session", func() bool { return s.Live() == 1 })
+		id := s.Say(hallID, annID, "to be deleted")
+		first.wait(t, core.KindMessage, 1)
+		until(t, "a note", func() bool {
+			raw, _ := state.Get(t.Context(), progress.SessionsKey)
+			return strings.Contains(string(raw), `"id"`)
+		})
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		s.Delete(hallID, id)
+		time.Sleep(s.timings.gateway.Identify) // until another session may begin
+		opened, _, _ := s.Counts()
+		var earlier *discordtest.Conn
+		s.Gateway(func(g *discordtest.Settings) {
+			g.Script = func(n int, c *discordtest.Conn) bool {
+				switch n {
+				case opened + 1:
+					earlier = c
+				case opened + 2:
+					for range 10 {
+						earlier.Send(discordtest.Payload{Type: "MESSAGE_UPDATE", Data: strings.Repeat("x", 1<<20)})
+					}
+					until(t, "the end of the former session", func() bool { return s.Live() == 0 })
+				}
 				return false
 			}
-			for range 10 {
-				earlier.Send(discordtest.Payload{Type: "MESSAGE_UPDATE", Data: strings.Repeat("x", 1<<20)})
-			}
-			until(t, "the end of the former session", func() bool { return s.Live() == 0 })
-			return false
+		})
+		second := newInbox()
+		s.listen(t, s.bot(t, change), second)
+		if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
+			t.Errorf("got a deletion of %s, want %s", m.Target, id)
 		}
 	})
-	second := newInbox()
-	s.listen(t, s.bot(t, change), second)
-	if m := second.wait(t, core.KindDeletion, 1)[0]; m.Target != id {
-		t.Errorf("got a deletion of %s, want %s", m.Target, id)
-	}
 }
 
 // TestSessionIsForgotten: if Discord no longer knows the stored session, a new one is begun at once.
