@@ -143,7 +143,7 @@ type monitor struct {
 
 // outageHandler returns a function that the store calls with true when an outage begins, and with false when it ends.
 // During an outage no messages are accepted. None get lost, because platforms keep what was not acknowledged.
-// Afterwards failed turns are retried.
+// Afterwards failed turns are retried, and so is a reload that failed.
 func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends string) func(bool) {
 	return func(on bool) {
 		if m.InForce().Engines == nil {
@@ -156,6 +156,9 @@ func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends st
 		}
 		m.alerts.set(what, true, ends)
 		m.Turns.Retry()
+		if m.reloads.postponed.Load() {
+			loop.Notify(m.reloads.requested)
+		}
 	}
 }
 
