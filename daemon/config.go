@@ -129,6 +129,11 @@ type LogConfig struct {
 func (c *Config) decode(d *config.Document) error {
 	c.Document = d
 	d.Decode(c)
+	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
+		if len(argv) > 0 {
+			argv[0] = c.programBeside(argv[0])
+		}
+	}
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)

@@ -165,3 +165,45 @@ func TestAddressesAndFolders(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramPaths checks that relative paths of programs start from the folder of the configuration, like those of
+// files, and that names without a slash stay.
+func TestProgramPaths(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "config.toml"), `[speech.in]
+provider = "program"
+program = ["./hear", "./{file}"]
+[speech.out]
+provider = "program"
+program = ["speak"]
+[[plugins.mcp.server]]
+name = "near"
+command = ["./tools/near", "./arg"]
+[[plugins.mcp.server]]
+name = "named"
+command = ["named"]
+[[plugins.mcp.server]]
+name = "inside"
+command = ["./run"]
+dir = "tools"
+`)
+	p := &Env{File: filepath.Join(dir, "config.toml"), Getenv: func(string) string { return "" }, Clock: time.Now}
+	c, err := p.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	c.walk(func(s config.Setting) {
+		argv, ok := s.Value.Interface().([]string)
+		if ok && s.Kind == "program" {
+			got = append(got, argv...)
+		}
+		if s.Key[len(s.Key)-1] == "dir" {
+			got = append(got, s.Value.String())
+		}
+	})
+	hear, near, tools := filepath.Join(dir, "hear"), filepath.Join(dir, "tools/near"), filepath.Join(dir, "tools")
+	if want := []string{hear, "./{file}", "speak", near, "./arg", "", "named", "", "./run", tools}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -180,6 +180,15 @@ func (c *Config) Beside(path string) string {
 	return filepath.Join(filepath.Dir(c.File), path)
 }
 
+// programBeside is Beside for a program. A name without a slash stays: it is looked up in PATH.
+func (c *Config) programBeside(name string) string {
+	full, err := filepath.Abs(c.Beside(name))
+	if err != nil || !strings.Contains(name, "/") {
+		return name
+	}
+	return full
+}
+
 // RegularFile returns the file that a name means, without symbolic links. If it exists and is something else, such as
 // a device or a folder, RegularFile returns an error: replacing it or changing its mode could damage the machine.
 func RegularFile(name string) (string, error) {

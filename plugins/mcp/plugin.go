@@ -115,9 +115,9 @@ type Config struct {
 // Server is one program that offers tools. Exactly one of Command and URL is set.
 type Server struct {
 	Name    string                   `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
-	Command []string                 `toml:"command" kind:"program" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	Command []string                 `toml:"command" kind:"program" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url. A relative path with a slash starts from dir or, without one, from the folder of the configuration file; a name without a slash is looked up in PATH."`
 	URL     string                   `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
-	Dir     string                   `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
+	Dir     string                   `toml:"dir" doc:"The working directory of the command, relative to the configuration file; empty: the bot's."`
 	Env     map[string]secret.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
 	Headers map[string]secret.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
 
