@@ -66,18 +66,29 @@ count_all = ["telegram_bot/-1", "telegarm/1"]
 path = "telegram/@user/1"
 [plugins.mcp.serve]
 as = "telegarm/@user/1"
-see = ["telegarm/1"]
+see = ["telegarm/1", "telegram/@user/1"]
+send = ["telegram/@user/1"]
+[plugins.blueprint.serve]
+place = "telegram/@user/1"
+[[plugins.beats.beat]]
+name = "hello"
+prompt = "Say hello."
+at = ["8:00"]
+places = ["telegram/@user/1"]
 [interfaces.telegram]
 token = "1:a"
 `
 	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.Parse("config.toml", text)
 	unknown := ": begins with telegarm, which is not an interface; there is console, discord, telegram"
+	const ofUser = ": is the path of a user; write the path of a place, as /id shows it there"
 	want := []string{
 		"2: bot.admins[0]: is empty; write a path as /id shows it, or take it out", `2: bot.admins[1]: is not a user; write it like "telegram/@user/1000"`,
 		`3: budget.place[0].path: is missing; write path = "console/kitchen"`, "6: memory.keep[0].path" + unknown, "9: plugins.knowledge.escalate" + unknown,
-		"11: plugins.moderation.count_all[1]" + unknown, "14: plugins.review.place[0].path: is the path of a user; write the path of a place, as /id shows it there",
-		"16: plugins.mcp.serve.as" + unknown, "17: plugins.mcp.serve.see[0]" + unknown,
+		"11: plugins.moderation.count_all[1]" + unknown, "14: plugins.review.place[0].path" + ofUser,
+		"16: plugins.mcp.serve.as" + unknown, "17: plugins.mcp.serve.see[0]" + unknown, "17: plugins.mcp.serve.see[1]" + ofUser,
+		"18: plugins.mcp.serve.send[0]" + ofUser, "20: plugins.blueprint.serve.place" + ofUser,
+		"25: plugins.beats.beat[0].places[0]" + ofUser,
 	}
 	if got := strings.ReplaceAll(err.Error(), "config.toml:", ""); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))

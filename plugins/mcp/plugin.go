@@ -135,8 +135,8 @@ type Server struct {
 // Serving is what another program gets over synthbot mcp.
 type Serving struct {
 	As   core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the program acts; empty: it has no access."`
-	See  []core.Path `toml:"see" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
-	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
+	See  []core.Path `toml:"see" kind:"place" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
+	Send []core.Path `toml:"send" kind:"place" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
 }
 
 var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)
