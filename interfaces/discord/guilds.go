@@ -104,6 +104,9 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true
+		if !f.since.IsZero() && t.d.set.BackfillCount > 0 {
+			t.awaited[g.ID] = time.Now()
+		}
 	}
 	t.listed[f.Shard] = named
 	if f.Shard == 0 {
@@ -154,6 +157,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	if !fresh {
 		t.fetchUnknown(ctx, f.Shard, g)
 	}
+	delete(t.awaited, g.ID)
 }
 
 // fetchMissed fetches missed messages in the known channels of a guild that has arrived.
