@@ -11,42 +11,6 @@ import (
 	"synthbot/core"
 )
 
-// TestWalkConfig checks that WalkConfig finds every secret of a configuration.
-func TestWalkConfig(t *testing.T) {
-	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
-	c, err := p.Parse("config.toml", `[[engine]]
-provider = "openai"
-model = "m"
-api_key = "env:A"
-[interfaces.telegram]
-token = "env:B"
-[interfaces.telegram.webhook]
-secret = "env:C"
-[interfaces.discord]
-token = "literal"
-[[plugins.blueprint.source]]
-path = "nowhere.json"
-headers = {X = "file:d"}
-command = ["run", "it"]
-[[plugins.mcp.server]]
-name = "x"
-url = "https://x"
-headers = {X = "file:e"}
-[speech.out]
-provider = "openai"
-api_key = "env:F"
-`)
-	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {
-		t.Fatal(err)
-	}
-	var got []string
-	WalkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
-	slices.Sort(got)
-	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
-		t.Errorf("found %q, want %q", got, want)
-	}
-}
-
 // TestUnknownPaths checks that each path of the configuration and of the plugins must begin with a known interface,
 // that an empty element of a list is reported, and that former names of interfaces are replaced everywhere.
 func TestUnknownPaths(t *testing.T) {
@@ -204,7 +168,7 @@ dir = "tools"
 		t.Fatal(err)
 	}
 	var got []string
-	c.walk(func(s config.Setting) {
+	c.Walk(func(s config.Setting) {
 		argv, ok := s.Value.Interface().([]string)
 		if ok && s.Kind == "program" {
 			got = append(got, argv...)

@@ -267,7 +267,7 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
 		})
 	}
-	if daemon.SharedFolder(dir) == "" {
+	if SharedFolder(dir) == "" {
 		list = append(list, restrictMode(dir, 0o077)...)
 	}
 	return list, nil
