@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5429,
 	"core/action":         3898,
 	"interfaces/telegram": 4139,
-	"memory":              8919,
+	"memory":              8920,
 }
 
 // stiff matches wording in comments that plain English avoids.
