@@ -127,6 +127,7 @@ type LogConfig struct {
 func (c *Config) decode(d *config.Document) error {
 	c.Document = d
 	d.Decode(c)
+	c.Speech.FFmpeg = c.programBeside(c.Speech.FFmpeg)
 	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
 		if len(argv) > 0 {
 			argv[0] = c.programBeside(argv[0])

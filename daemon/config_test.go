@@ -145,7 +145,9 @@ func TestAddressesAndFolders(t *testing.T) {
 // files, and that names without a slash stay.
 func TestProgramPaths(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "config.toml"), `[speech.in]
+	write(t, filepath.Join(dir, "config.toml"), `[speech]
+ffmpeg = "bin/ffmpeg"
+[speech.in]
 provider = "program"
 program = ["./hear", "./{file}"]
 [speech.out]
@@ -177,6 +179,9 @@ dir = "tools"
 			got = append(got, s.Value.String())
 		}
 	})
+	if want := filepath.Join(dir, "bin/ffmpeg"); c.Speech.FFmpeg != want {
+		t.Errorf("got %q, want %q", c.Speech.FFmpeg, want)
+	}
 	hear, near, tools := filepath.Join(dir, "hear"), filepath.Join(dir, "tools/near"), filepath.Join(dir, "tools")
 	if want := []string{hear, "./{file}", "speak", near, "./arg", "", "named", "", "./run", tools}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
