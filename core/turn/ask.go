@@ -31,9 +31,14 @@ type exchange struct {
 	faults   []core.Fault
 }
 
-// ask asks the model for a plan, and lets it correct faults. Unless ctx ends, it always returns a plan that may
-// run. In the first round, it ends if one of the messages is deleted. Meanwhile the interface shows the bot as typing.
-func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
+// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it
+// always returns a plan that may run. In the first round, it ends if one of the messages is deleted. Meanwhile the
+// interface shows the bot as typing.
+func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
+	a.began = t.setup.Clock()
+	t.input.gather(ctx)
+	t.input.parts.Actions = t.input.offer(round)
+	a.Read = t.input.provenance()
 	t.notify(watch.StageThinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,13 +48,15 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	}
 	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
-		return t.fallbackReply(errTooFast), context.Cause(ctx)
+		a.Plan = t.fallbackReply(errTooFast)
+		return a, context.Cause(ctx)
 	}
 	if typing != nil && !t.who.Mute {
 		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
 	}
-	c, err := exchange{turn: t, round: round}, ctx.Err()
+	c := exchange{turn: t, round: round}
 	var correction *prompt.Correction
+	err = ctx.Err()
 	for try := 0; err == nil; try++ {
 		var answer llm.Answer
 		began, before, trace := time.Now(), c.last.Text, watch.Ask{Round: int(round)}
@@ -71,9 +78,10 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		correction = c.correction()
 	}
 	if ctx.Err() != nil {
-		return core.Plan{}, context.Cause(ctx)
+		return accepted{}, context.Cause(ctx)
 	}
-	return c.outcome(err), nil
+	a.Plan = c.outcome(err)
+	return a, nil
 }
 
 // note adds an answer to the trace of the turn.
