@@ -93,16 +93,66 @@ type Prompt struct {
 	draft  *draft
 }
 
-// Build makes the prompt for an engine with these limits. It keeps p, which must not change as long as the prompt is
-// used. The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
-func Build(p *Parts, l llm.Limits) (Prompt, error) { return buildWithin(p, l, textSize(p.plan())) }
+// Build makes the prompt for an engine with these limits. It leaves room for the messages that follow the prompt: the
+// model's plan, if there is one, and further texts. It keeps p, which must not change as long as the prompt is used.
+// The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
+//
+// Only the model knows how many tokens a text has, so their number is estimated, rather too high. If the estimate is
+// over the limit, the prompt is built again with fewer characters. Nearly every prompt is built only once.
+func Build(p *Parts, l llm.Limits, following ...string) (Prompt, error) {
+	reserve := textSize(p.plan())
+	for _, text := range following {
+		reserve += textSize(text)
+	}
+	out, err := build(p, l, reserve)
+	if l.Tokens <= 0 {
+		return out, err
+	}
+	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
+	for range maxBuilds {
+		n := 0
+		if err == nil {
+			n = out.tokens()
+		}
+		if n <= room {
+			break
+		}
+		long := out.Size + reserve
+		tight.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
+		if out, err = build(p, tight, reserve); err != nil && l.Learned {
+			out, err = shortest(p, l, reserve, tight.Chars, long)
+			break
+		}
+	}
+	out.Before, out.limits = before, l
+	return out, err
+}
 
-// build leaves reserve characters free for the messages that follow the prompt.
+// build writes and measures every part once, and reduces the prompt until it leaves reserve characters free. It
+// includes example dialogue only if the texts that stay the same in every turn take at most half of the limit, so that
+// it does not come and go.
 func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
-	d := newDraft(p, l)
-	d.fixed += d.spared
+	d, spared := &draft{system: p.system()}, 0 // characters of example dialogue that was left out
+	if p.Chat && !p.Lite {
+		d.verbose = rulesChat
+	}
+	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
+	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
+		spared = d.size
+		d.preamble = p.preamble(l.Dialect, "")
+		spared -= d.size
+	}
+	d.write(p, l)
+	d.fixed = frame + d.input.size + d.actions.size + d.size
+	if len(d.system.raw) > 0 {
+		d.fixed += len(`"system_message":,`) + d.system.size
+	}
+	if d.verbose != "" {
+		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
+	}
+	d.fixed += spared
 	d.before = d.total(0)
-	d.fixed -= d.spared
+	d.fixed -= spared
 	if err := d.reduce(reserve, l); err != nil {
 		return Prompt{}, err
 	}
@@ -152,30 +202,6 @@ func (p *Prompt) Sections() []watch.Section {
 		}
 	}
 	return list
-}
-
-// newDraft writes and measures every part once. It includes example dialogue only if the texts that stay the same in
-// every turn take at most half of the limit, so that it does not come and go.
-func newDraft(p *Parts, l llm.Limits) *draft {
-	d := &draft{system: p.system()}
-	if p.Chat && !p.Lite {
-		d.verbose = rulesChat
-	}
-	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
-	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
-		d.spared = d.size
-		d.preamble = p.preamble(l.Dialect, "")
-		d.spared -= d.size
-	}
-	d.write(p, l)
-	d.fixed = frame + d.input.size + d.actions.size + d.size
-	if len(d.system.raw) > 0 {
-		d.fixed += len(`"system_message":,`) + d.system.size
-	}
-	if d.verbose != "" {
-		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
-	}
-	return d
 }
 
 // write writes the user message: the context, and what the turn answers.

@@ -1,36 +1,6 @@
 package prompt
 
-import (
-	"synthbot/core/llm"
-)
-
-// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has,
-// so their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with
-// fewer characters. Nearly every prompt is built only once.
-func buildWithin(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
-	out, err := build(p, l, reserve)
-	if l.Tokens <= 0 {
-		return out, err
-	}
-	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
-	for range maxBuilds {
-		n := 0
-		if err == nil {
-			n = out.tokens()
-		}
-		if n <= room {
-			break
-		}
-		long := out.Size + reserve
-		tight.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
-		if out, err = build(p, tight, reserve); err != nil && l.Learned {
-			out, err = shortest(p, l, reserve, tight.Chars, long)
-			break
-		}
-	}
-	out.Before, out.limits = before, l
-	return out, err
-}
+import "synthbot/core/llm"
 
 // shortest builds about the shortest possible prompt. A limit of long characters
 // is possible, one of short characters is not.
