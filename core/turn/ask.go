@@ -122,11 +122,17 @@ func (c *exchange) outcome(err error) core.Plan {
 	return c.best
 }
 
-// request returns the request to an engine: the prompt, or a correction. It adds its contents to the trace.
+// request returns the request to an engine: the prompt, shortened if it is too long, or a correction. It adds its
+// contents to the trace.
 func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *watch.Ask) (r llm.Request, err error) {
 	t := c.turn
 	c.dialect = l.Dialect
-	p, err := c.build(l)
+	parts := &t.input.parts
+	p, err := prompt.Build(parts, l)
+	for isTooLong(err) && (!parts.Lite || len(parts.Messages) > mergeAbove) {
+		parts = t.input.fewerParts(parts)
+		p, err = prompt.Build(parts, l)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -149,27 +155,23 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 	return r, nil
 }
 
-// build builds the prompt for an engine. If it is too long, even shortened, it holds only the
-// essential actions; then, if many messages waited, only the latest of them.
-func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
-	all := &c.turn.input.parts
-	parts := all
-	for {
-		p, err = prompt.Build(parts, l)
-		long, ok := errors.AsType[*llm.Error](err)
-		n := len(parts.Messages)
-		if !ok || long.Kind != llm.ErrorTooLong || parts.Lite && n <= mergeAbove {
-			return p, err
-		}
-		parts = new(*parts)
-		if parts.Lite {
-			parts.Messages = parts.Messages[n/2:]
-			parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(
-				"There is no room for all that waited: %d earlier messages are not shown.",
-				len(all.Messages)-len(parts.Messages)))
-		}
-		parts.Lite = true
+func isTooLong(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Kind == llm.ErrorTooLong
+}
+
+// fewerParts returns the parts of a shorter prompt: with the essential actions only, and then, if many messages
+// waited, with the latest half of them.
+func (in *input) fewerParts(parts *prompt.Parts) *prompt.Parts {
+	fewer := new(*parts)
+	if parts.Lite {
+		fewer.Messages = parts.Messages[len(parts.Messages)/2:]
+		fewer.Standing = append(slices.Clip(in.parts.Standing), fmt.Sprintf(
+			"There is no room for all that waited: %d earlier messages are not shown.",
+			len(in.parts.Messages)-len(fewer.Messages)))
 	}
+	fewer.Lite = true
+	return fewer
 }
 
 // check reads an answer and validates its whole plan.
