@@ -93,45 +93,16 @@ type Prompt struct {
 	draft  *draft
 }
 
-// Build makes the prompt for an engine with these limits. It leaves room for the messages that follow the prompt: the
-// model's plan, if there is one, and further texts. It keeps p, which must not change as long as the prompt is used.
-// The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
-//
-// Only the model knows how many tokens a text has, so their number is estimated, rather too high. If the estimate is
-// over the limit, the prompt is built again with fewer characters. Nearly every prompt is built only once.
+// Build makes the prompt for an engine with these limits: it writes and measures every part once, and reduces what is
+// too long. It leaves room for the messages that follow the prompt: the model's plan, if there is one, and further
+// texts. It includes example dialogue only if the texts that stay the same in every turn take at most half of the
+// limit, so that it does not come and go. It keeps p, which must not change as long as the prompt is used. The error is
+// a *llm.Error of kind llm.ErrorTooLong that names the sizes.
 func Build(p *Parts, l llm.Limits, following ...string) (Prompt, error) {
 	reserve := textSize(p.plan())
 	for _, text := range following {
 		reserve += textSize(text)
 	}
-	out, err := build(p, l, reserve)
-	if l.Tokens <= 0 {
-		return out, err
-	}
-	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
-	for range maxBuilds {
-		n := 0
-		if err == nil {
-			n = out.tokens()
-		}
-		if n <= room {
-			break
-		}
-		long := out.Size + reserve
-		tight.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
-		if out, err = build(p, tight, reserve); err != nil && l.Learned {
-			out, err = shortest(p, l, reserve, tight.Chars, long)
-			break
-		}
-	}
-	out.Before, out.limits = before, l
-	return out, err
-}
-
-// build writes and measures every part once, and reduces the prompt until it leaves reserve characters free. It
-// includes example dialogue only if the texts that stay the same in every turn take at most half of the limit, so that
-// it does not come and go.
-func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 	d, spared := &draft{system: p.system()}, 0 // characters of example dialogue that was left out
 	if p.Chat && !p.Lite {
 		d.verbose = rulesChat
@@ -157,11 +128,15 @@ func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
 		return Prompt{}, err
 	}
 	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
-	return Prompt{
+	out := Prompt{
 		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
 		Before: d.before, Size: d.total(d.before), parts: p, limits: l, draft: d,
-	}, nil
+	}
+	if out.fits(reserve) {
+		return out, nil
+	}
+	return out.withinTokens(reserve, following)
 }
 
 // JSON returns the compact JSON of the prompt, of Size characters. '<', '>' and '&' are not escaped.
