@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkReadStream measures reading a streamed answer of 50 events.
+// BenchmarkReadStream measures a call that is answered with a stream of 50 events.
 func BenchmarkReadStream(b *testing.B) {
 	var in strings.Builder
 	for i := range 48 {
