@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5423,
 	"core/action":         3898,
 	"interfaces/telegram": 4139,
-	"memory":              8930,
+	"memory":              8931,
 }
 
 // stiff matches wording in comments that plain English avoids.
