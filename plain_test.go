@@ -35,11 +35,11 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6824,
 	"interfaces/discord":  5252,
-	"core/engine":         3613,
+	"core/engine":         3606,
 	"core/engine/offline": 3180,
-	"core/turn":           5423,
+	"core/turn":           5436,
 	"core/action":         3898,
-	"interfaces/telegram": 4139,
+	"interfaces/telegram": 4146,
 	"memory":              8931,
 }
 

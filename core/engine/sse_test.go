@@ -62,8 +62,8 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 type stream string
 
 func (s stream) RoundTrip(*http.Request) (*http.Response, error) {
-	header := http.Header{"Content-Type": {"text/event-stream"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(string(s)))}, nil
+	header, body := http.Header{"Content-Type": {"text/event-stream"}}, io.NopCloser(strings.NewReader(string(s)))
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body}, nil
 }
 
 // streamed makes a call that is answered with a stream.
