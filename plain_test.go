@@ -35,11 +35,11 @@ var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
 	"daemon":              6809,
 	"interfaces/discord":  5261,
-	"core/engine":         3613,
+	"core/engine":         3606,
 	"core/engine/offline": 3180,
-	"core/turn":           5429,
+	"core/turn":           5442,
 	"core/action":         3898,
-	"interfaces/telegram": 4139,
+	"interfaces/telegram": 4146,
 	"memory":              8920,
 }
 
