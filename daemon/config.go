@@ -38,6 +38,7 @@ type Config struct {
 	Enabled  []enabled         // interfaces, in the order of their names
 	kinds    map[string]string // drivers of all interfaces, by the name of the interface
 	Chosen   []chosen          // plugins, in the order of availablePlugins
+	digest   string            // a hash of the settings as in the file, without those that may differ between machines
 }
 
 // Tables are the tables of a configuration file. Most packages define their own.
@@ -127,18 +128,19 @@ type LogConfig struct {
 func (c *Config) decode(d *config.Document) error {
 	c.Document = d
 	d.Decode(c)
-	c.Speech.FFmpeg = c.programBeside(c.Speech.FFmpeg)
-	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
-		if len(argv) > 0 {
-			argv[0] = c.programBeside(argv[0])
-		}
-	}
 	decodeInterfaces(c)
 	c.checkEngines(d)
 	c.checkRest(d)
 	c.loadPersonas(d)
 	decodePlugins(c, d)
 	c.checkPaths(d)
+	c.digest = c.hash()
+	c.Speech.FFmpeg = c.programBeside(c.Speech.FFmpeg)
+	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
+		if len(argv) > 0 {
+			argv[0] = c.programBeside(argv[0])
+		}
+	}
 	completePlugins(c, d)
 	c.checkFiles(d)
 	return d.Err()
@@ -367,8 +369,8 @@ func (c *Config) formerly(name string) (now string, ok bool) {
 	return now, true
 }
 
-// digest returns a hash of the configuration, without settings that may differ between machines.
-func (c *Config) digest() string {
+// hash returns a hash of the settings, without those that may differ between machines.
+func (c *Config) hash() string {
 	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
 	sum := sha256.New()
 	c.Walk(func(s config.Setting) {

@@ -144,8 +144,7 @@ func TestAddressesAndFolders(t *testing.T) {
 // TestProgramPaths checks that relative paths of programs start from the folder of the configuration, like those of
 // files, and that names without a slash stay.
 func TestProgramPaths(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "config.toml"), `[speech]
+	const text = `[speech]
 ffmpeg = "bin/ffmpeg"
 [speech.in]
 provider = "program"
@@ -163,11 +162,20 @@ command = ["named"]
 name = "inside"
 command = ["./run"]
 dir = "tools"
-`)
-	p := &Env{File: filepath.Join(dir, "config.toml"), Getenv: func(string) string { return "" }, Clock: time.Now}
-	c, err := p.Load()
-	if err != nil {
-		t.Fatal(err)
+`
+	load := func(dir string) *Config {
+		p := &Env{File: filepath.Join(dir, "config.toml"), Getenv: func(string) string { return "" }, Clock: time.Now}
+		write(t, p.File, text)
+		c, err := p.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	dir := t.TempDir()
+	c := load(dir)
+	if load(t.TempDir()).digest != c.digest {
+		t.Error("workers whose files are in different folders count as configured differently")
 	}
 	var got []string
 	c.Walk(func(s config.Setting) {
