@@ -180,6 +180,9 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	w, _ := decodeRecord(opening.value)
 	var o core.TurnRecord
 	_ = json.Unmarshal(w.Data, &o) // an unreadable one answers nobody
+	if slices.Contains(o.Askers, s.person) {
+		return true
+	}
 	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
 	for k, v := range t.bucket(bucketLog).pairs(first, end) {
 		l, ok, _ := s.readEntry(k, v)
