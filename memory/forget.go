@@ -115,7 +115,7 @@ type plan struct {
 // metaForget and the path are the key, in the meta bucket, of the plan of a Forget in progress.
 const metaForget = "forget "
 
-func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
+func (s *subject) planKey() []byte { return []byte(metaForget + s.planOf.String()) }
 
 // loadPlan loads the plan of an interrupted Forget, if there is one. If it cannot be read, Forget starts over.
 func (s *subject) loadPlan(v *view) {
@@ -135,7 +135,7 @@ func (s *forgetting) storePlan(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), co
 func (s *forgetting) announceBegun(t *tx, begun []core.Path, muted []sharedMute) {
 	if Shared(s.db) != nil {
 		s.storePlan(t)
-		announce(t, sharedEpoch{Subject: s.path, Begun: begun, Muted: muted})
+		announce(t, sharedEpoch{Subject: s.planOf, Begun: begun, Muted: muted})
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *forgetting) deleteAll() error {
 	dropPlan := func() error {
 		err := s.db.update(s.ctx, func(t *tx) {
 			t.bucket(bucketMeta).Delete(s.planKey())
-			announce(t, sharedEpoch{Subject: s.path, Over: true})
+			announce(t, sharedEpoch{Subject: s.planOf, Over: true})
 		})
 		s.over = err == nil
 		return err
@@ -303,7 +303,7 @@ func (s *forgetting) end() {
 		return
 	}
 	if !s.over && Shared(s.db) != nil { // Forget has failed
-		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
+		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.planOf, Over: true}) }
 		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
 			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)
 		}
