@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5438,
 	"core/action":         3898,
 	"interfaces/telegram": 4139,
-	"memory":              8939,
+	"memory":              8957,
 }
 
 // stiff matches wording in comments that plain English avoids.

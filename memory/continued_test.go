@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -229,4 +231,38 @@ func TestMovedBeforeForgettingIsContinued(t *testing.T) {
 		}
 	}
 	want(t, "what is left", texts(t, db, street), []string{"said later"})
+}
+
+// TestForgottenTwice: if a user is forgotten twice at the same time, the second Forget begins when the first has ended:
+// they have the same plan.
+func TestForgottenTwice(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		e := message(group, "1", "hello")
+		e.Message.Author.ID = "1000"
+		add(t, db, e)
+		var second sync.WaitGroup
+		jobs := 0
+		db.writer.beforeJob = func(*tx, *job) {
+			if jobs++; jobs == 2 {
+				second.Go(func() {
+					if err := db.Forget(t.Context(), jay); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+			}
+			db.epochs.mu.Lock()
+			defer db.epochs.mu.Unlock()
+			if n := db.epochs.inProgress[jay]; n > 1 {
+				t.Errorf("%d Forgets of one user in progress", n)
+			}
+		}
+		if err := db.Forget(t.Context(), jay); err != nil {
+			t.Fatal(err)
+		}
+		second.Wait()
+		if jobs < 4 {
+			t.Errorf("unexpected number of jobs: %d", jobs)
+		}
+	})
 }

@@ -16,17 +16,17 @@ type subject struct {
 	db     *DB
 	ctx    context.Context
 	path   core.Path
-	planOf core.Path          // the path, when the plan was looked for; a place may move later
 	person string             // the person's id; empty for a place
 	within core.Path          // the places to search
 	heads  map[core.Path]head // of these places, when they were last looked up
 	plan
+	planKey []byte             // as of the first look-up: a place may move later
 	spokeIn map[core.Path]bool // places where the person spoke
 	newest  core.Message       // the person's last message
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
-	s := &subject{db: db, ctx: ctx, path: path, planOf: path, within: path,
+	s := &subject{db: db, ctx: ctx, path: path, planKey: planKey(db, path), within: path,
 		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
@@ -52,7 +52,7 @@ func (s *subject) loadHeads(v *view) error {
 func (s *subject) find() error {
 	err := s.db.view(s.ctx, func(v *view) error {
 		err := s.loadHeads(v)
-		s.planOf = s.path // where a place is now
+		s.planKey = planKey(s.db, s.path) // where a place is now
 		s.loadPlan(v)
 		return err
 	})
