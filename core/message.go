@@ -163,6 +163,14 @@ func (m *Message) Caption(words string) {
 	m.Text = strings.TrimSpace(m.Text + "\n" + strings.TrimSpace(words))
 }
 
+// StickerText returns the Text of a message that is a sticker, for drivers. emoji may be empty.
+func StickerText(emoji string) string { return strings.TrimSpace("[sticker "+emoji) + "]" }
+
+// IsSticker reports whether the message is a sticker, as StickerText describes it.
+func (m *Message) IsSticker() bool {
+	return len(m.Attachments) > 0 && strings.HasPrefix(m.Text, "[sticker") && strings.HasSuffix(m.Text, "]")
+}
+
 // AllText returns the author's text and then the foreign ones, each on its own line. It
 // is for searching and filtering; only Text is what the author says.
 func (m *Message) AllText() string {

@@ -100,7 +100,8 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		if held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
-		if held.Form != nil && d.answer.Text == "" { // a picture, a forward or a voice message without a text
+		wordless := d.answer.Text == "" || e.Message.IsSticker() // a picture, a forward, a voice message without a text
+		if held.Form != nil && wordless {
 			return false, nil
 		}
 	}
