@@ -37,8 +37,8 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5252,
 	"core/engine":         3613,
 	"core/engine/offline": 3180,
-	"core/turn":           5439,
-	"core/action":         3898,
+	"core/turn":           5443,
+	"core/action":         3905,
 	"interfaces/telegram": 4183,
 	"memory":              8957,
 }

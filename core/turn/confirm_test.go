@@ -87,6 +87,29 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// TestConfirmForThePlace: moderators confirm what was asked in the name of their place, as by an anonymous admin of a
+// group. Others read who can.
+func TestConfirmForThePlace(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	asks := said("1", "-100", "pay Ann")
+	asks.Message.Author.Channel, asks.Message.Author.Rank = core.ChannelLinked, core.RankModerator
+	b.receive(asks)
+	b.ended(1)
+	b.receive(b.press("p1", "eve", "Confirm"))
+	b.ended(1)
+	want := []string{"This was asked in the name of this chat. Only its admins can answer it."}
+	if w := b.room.Whispers(); !slices.Equal(w, want) || len(bank.Calls()) != 0 {
+		t.Errorf("a member reads %q, want %q; paid %d times", w, want, len(bank.Calls()))
+	}
+	press := b.press("p2", "mia", "Confirm")
+	press.Message.Author.Rank = core.RankModerator
+	b.receive(press)
+	b.ended(1)
+	if len(bank.Calls()) != 1 || bank.Calls()[0].Author.ID != "-100" {
+		t.Errorf("unexpected payments %+v", bank.Calls())
+	}
+}
+
 // TestChoicesConfirmNothing: a press whose data answers a form confirms nothing.
 func TestChoicesConfirmNothing(t *testing.T) {
 	for _, answer := range []string{":1", ":w", ""} {

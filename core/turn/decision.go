@@ -209,7 +209,11 @@ func (d *decision) refusal() string {
 	if d.held == nil {
 		return "I no longer know what this was about."
 	}
-	if !t.messages[0].Self && !d.held.MayDecide(t.who.Authors[0]) {
+	switch {
+	case t.messages[0].Self || d.held.MayDecide(t.who.Authors[0]):
+	case d.held.AskedByPlace():
+		return "This was asked in the name of this chat. Only its admins can answer it."
+	default:
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := d.origin.Find(d.key)
