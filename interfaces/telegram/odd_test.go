@@ -111,6 +111,36 @@ func TestCaptionsEdited(t *testing.T) {
 	})
 }
 
+// TestPressedOnceAfterRestart: if the bot restarts before it has removed the buttons of a press, further presses are
+// received as the same event.
+func TestPressedOnceAfterRestart(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		w.Fail(func(c telegramtest.Call) (f telegramtest.Fault) {
+			if c.Method == "editMessageReplyMarkup" {
+				f.Kind = telegramtest.Refused
+			}
+			return f
+		})
+		for n := range 2 {
+			d, stop := w.run(t, in)
+			if n == 0 {
+				payload := `{"text":"a","buttons":[{"label":"Yes"},{"label":"No"}]}`
+				at := place("telegram", group, 0)
+				if err := do(t, d, "message_telegram", at, payload, &coretest.Parts{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			query := w.Press(group, w.Messages(group)[0].ID, jay, n)
+			w.Await(t, func() bool { return w.Answered(query) })
+			_ = stop()
+		}
+		if events := in.Events(); len(events) != 1 || events[0].Data != "Yes" {
+			t.Errorf("got %+v, want one press", events)
+		}
+	})
+}
+
 // TestPressAfterRestart: buttons that were sent before a restart still work, with and
 // without data of their own.
 func TestPressAfterRestart(t *testing.T) {
