@@ -1,7 +1,9 @@
 package core
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -234,6 +236,22 @@ const (
 // TakenAway precedes an emoji in the Data of a reaction that its author removed. Without an emoji, all reactions of
 // the author are removed, as with an empty Data. Without an author, everybody's are removed.
 const TakenAway = "-"
+
+// QuestionMark begins the Data of a question to a user, and of the press that answers it. The number of the turn that
+// asked follows, up to a full stop.
+const QuestionMark = "confirm:"
+
+// Renumber adds to the turn's number in the Data of a question or answer, and returns other Data as it is. A Store does
+// so when a place moves and its entries get other numbers.
+func Renumber(data string, shift uint64) string {
+	rest, asks := strings.CutPrefix(data, QuestionMark)
+	number, rest, _ := strings.Cut(rest, ".")
+	turn, err := strconv.ParseUint(number, 10, 64)
+	if !asks || err != nil {
+		return data
+	}
+	return fmt.Sprintf("%s%d.%s", QuestionMark, turn+shift, rest)
+}
 
 // Command is a chat command as it was called.
 type Command struct {

@@ -305,6 +305,7 @@ func (t *tx) append(l *storedEntry) newEntry {
 			return newEntry{path: p.path, seq: seq, known: true}
 		}
 	}
+	l.Data = core.Renumber(l.Data, p.shift)
 	h := t.head(p.key)
 	if h.last == 0 {
 		h.last = t.floor

@@ -238,6 +238,7 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 		return true
 	}
 	l := s.place(path)
+	e.Data = core.Renumber(e.Data, shift)
 	e.Message.Seq = uint64(len(l.entries)) + 1
 	if e.Message.ID != "" {
 		if s.ids[from] == nil {
@@ -443,7 +444,7 @@ func (s *MemStore) move(from, to core.Path) {
 	shift := uint64(len(l.entries))
 	held := slices.Contains(l.waits, true)
 	for i, e := range old.entries {
-		e.Message.Path, e.Message.Seq = to, e.Message.Seq+shift
+		e.Message.Path, e.Message.Seq, e.Data = to, e.Message.Seq+shift, core.Renumber(e.Data, shift)
 		if held && uint64(i) < old.answered {
 			e.Due = false
 		}
