@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5441,
 	"core/action":         3905,
 	"interfaces/telegram": 4187,
-	"memory":              8959,
+	"memory":              9003,
 }
 
 // stiff matches wording in comments that plain English avoids.
