@@ -37,8 +37,8 @@ var maxBigPackageLines = map[string]int{
 	"interfaces/discord":  5252,
 	"core/engine":         3613,
 	"core/engine/offline": 3180,
-	"core/turn":           5441,
-	"core/action":         3905,
+	"core/turn":           5442,
+	"core/action":         3908,
 	"interfaces/telegram": 4187,
 	"memory":              9003,
 }
