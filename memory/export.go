@@ -85,17 +85,6 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 // NonBlocking marks a writer that does not block: Export writes to it directly, without a temporary file.
 type NonBlocking interface{ NonBlocking() }
 
-// LineCounter counts the lines of an export that is written to it.
-type LineCounter int
-
-// NonBlocking implements NonBlocking.
-func (l *LineCounter) NonBlocking() {}
-
-func (l *LineCounter) Write(p []byte) (int, error) {
-	*l += LineCounter(bytes.Count(p, []byte("\n")))
-	return len(p), nil
-}
-
 // exportTo is Export to a writer that does not block.
 func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 	out := bufio.NewWriter(w)
