@@ -298,15 +298,16 @@ const (
 
 const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
 
-// stale reports whether a user who caused the turn, or its place, was forgotten since load,
-// or is being forgotten.
+// stale reports whether the place or somebody whom the turn answers was forgotten since load, or is being
+// forgotten.
 func (t *turn) stale(ctx context.Context) bool {
-	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
+	return t.setup.Store.Forgotten(ctx, t.journal.people...)
 }
 
 // turnRecord returns the record of the turn itself.
 func (t *turn) turnRecord(p core.Progress) core.Record {
-	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.TurnRecord{Last: t.last, Attempts: t.attempt})
+	r := core.TurnRecord{Last: t.last, Attempts: t.attempt, Askers: t.journal.askers}
+	return t.journal.record(core.Key{Turn: t.journal.id}, p, r)
 }
 
 // refundAttempt takes back the count of the current attempt.
