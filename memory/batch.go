@@ -90,7 +90,7 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 			return nil, fmt.Errorf("record %d: %w: %w", i, ErrBatch, err)
 		}
 		w.records[i] = record{r.Key, value}
-		if r.Key == (core.Key{Turn: r.Key.Turn}) {
+		if r.Key == (core.Key{Turn: r.Key.Turn}) && bytes.Contains(r.Data, []byte(`"askers"`)) { // few have some
 			var o core.TurnRecord
 			_ = json.Unmarshal(r.Data, &o) // see isAnswered
 			w.askers = append(w.askers, o.Askers...)
