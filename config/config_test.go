@@ -141,6 +141,9 @@ func TestFaults(t *testing.T) {
 		{"words of other languages", "[bot]\nname = Tea\n[prompt]\nlite = False", `
 2: cannot be read as TOML: unexpected character U+0054 'T' at start of value; write true in small letters, or text in quotes
 4: cannot be read as TOML: unexpected character U+0046 'F' at start of value; write false in small letters, or text in quotes`},
+		{"words of other formats", "[bot]\nname = yes # please\n[prompt]\nlite = Off", `
+2: cannot be read as TOML: unexpected character U+0079 'y' at start of value; write true, or text in quotes
+4: cannot be read as TOML: unexpected character U+004F 'O' at start of value; write false, or text in quotes`},
 		{"nothing is concluded from half a table", "[interfaces.telegram]\ntoken = x\npace = \"off\"", `
 2: cannot be read as TOML: unexpected character U+0078 'x' at start of value; write text in quotes`},
 		{"just within bounds", "[plugins.low]\nsides = 2\n[plugins.high]\nsides = 100\n[budget]\nperson_tokens = 0\n[bot]\nname = \"" + strings.Repeat("ä", 64) + "\"", ""},

@@ -58,12 +58,16 @@ func (d *Document) addSyntaxFault(line int, text string) {
 // syntaxFault converts the library's error to a line and a text without values.
 func syntaxFault(err error, data []byte) (line int, text string) {
 	var decode *toml.DecodeError
+	var at []byte // the line
 	if errors.As(err, &decode) {
 		column := 0
 		line, column = decode.Position()
 		lines := bytes.SplitN(data, []byte("\n"), line+1)
-		if line >= 1 && line <= len(lines) && column >= 1 && column <= len(lines[line-1]) {
-			r, _ := utf8.DecodeRune(lines[line-1][column-1:])
+		if line >= 1 && line <= len(lines) {
+			at = lines[line-1]
+		}
+		if column >= 1 && column <= len(at) {
+			r, _ := utf8.DecodeRune(at[column-1:])
 			if unicode.In(r, unicode.Pi, unicode.Pf) || r == '„' || r == '‚' {
 				return line, fmt.Sprintf("cannot be read as TOML: %c is a typographic quote; write text in \" or '", r)
 			}
@@ -71,10 +75,23 @@ func syntaxFault(err error, data []byte) (line int, text string) {
 	}
 	text = strings.TrimPrefix(err.Error(), "toml: ")
 	text, _, _ = strings.Cut(text, ": strconv.")
-	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + fixFor(text)
+	return line, "cannot be read as TOML: " + txt.Clip(text, 120) + fixFor(text, at)
 }
 
-func fixFor(text string) string {
+// Words that other formats have for true and false, as the value of a line.
+var (
+	meansTrue  = txt.Pattern(`(?i)=\s*(yes|on|enabled)\s*(#|$)`)
+	meansFalse = txt.Pattern(`(?i)=\s*(no|off|disabled)\s*(#|$)`)
+)
+
+// fixFor returns what to do about an error of the library with a text, in a line.
+func fixFor(text string, line []byte) string {
+	switch {
+	case meansTrue().Match(line):
+		return "; write true, or text in quotes"
+	case meansFalse().Match(line):
+		return "; write false, or text in quotes"
+	}
 	for _, m := range []struct{ part, fix string }{
 		{"already", "keep one of the two"},
 		{"'T' at start of value", "write true in small letters, or text in quotes"},

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -163,6 +165,14 @@ func (m *Message) Caption(words string) {
 	m.Text = strings.TrimSpace(m.Text + "\n" + strings.TrimSpace(words))
 }
 
+// StickerText returns the Text of a message that is a sticker, for drivers. emoji may be empty.
+func StickerText(emoji string) string { return strings.TrimSpace("[sticker "+emoji) + "]" }
+
+// IsSticker reports whether the message is a sticker, as StickerText describes it.
+func (m *Message) IsSticker() bool {
+	return len(m.Attachments) > 0 && strings.HasPrefix(m.Text, "[sticker") && strings.HasSuffix(m.Text, "]")
+}
+
 // AllText returns the author's text and then the foreign ones, each on its own line. It
 // is for searching and filtering; only Text is what the author says.
 func (m *Message) AllText() string {
@@ -226,6 +236,22 @@ const (
 // TakenAway precedes an emoji in the Data of a reaction that its author removed. Without an emoji, all reactions of
 // the author are removed, as with an empty Data. Without an author, everybody's are removed.
 const TakenAway = "-"
+
+// QuestionMark begins the Data of a question to a user, and of the press that answers it. The number of the turn that
+// asked follows, up to a full stop.
+const QuestionMark = "confirm:"
+
+// Renumber adds to the turn's number in the Data of a question or answer, and returns other Data as it is. A Store does
+// so when a place moves and its entries get other numbers.
+func Renumber(data string, shift uint64) string {
+	rest, asks := strings.CutPrefix(data, QuestionMark)
+	number, rest, _ := strings.Cut(rest, ".")
+	turn, err := strconv.ParseUint(number, 10, 64)
+	if !asks || err != nil {
+		return data
+	}
+	return fmt.Sprintf("%s%d.%s", QuestionMark, turn+shift, rest)
+}
 
 // Command is a chat command as it was called.
 type Command struct {

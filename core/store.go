@@ -65,6 +65,8 @@ type Record struct {
 type TurnRecord struct {
 	Last     uint64 `json:"last"` // the last entry that the turn answers
 	Attempts int    `json:"attempts"`
+	// Askers are the ids of the users who asked for what the turn decides. It answers them, too.
+	Askers []string `json:"askers,omitempty"`
 }
 
 // Outcome is the Data of a step's record.

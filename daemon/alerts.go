@@ -51,6 +51,7 @@ type condition struct {
 	recentCount     int                // how many alerts were sent without a pause of an hour
 	later           *time.Timer        // calls settle again; nil: no alert is delayed
 	outdated        bool               // it failed before a reload, and was not used since
+	restarted       bool               // it failed, and was started again; whether that lasts is not known yet
 }
 
 // report logs a text and sends it to the admins, unless it was sent within the last hour.
@@ -97,8 +98,21 @@ func (a *alerts) set(what string, works bool, text string) {
 		now := a.clock()
 		c.since, c.formerLasted = now, now.Sub(c.since)
 	}
-	c.works, c.text, c.outdated = works, text, false
+	c.works, c.text, c.outdated, c.restarted = works, text, false, false
 	a.settle(c)
+}
+
+// restarted is called when a worker starts. What failed before is not reported as recovered yet, but it is not failing
+// any more.
+func (a *alerts) restarted(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, what := range []string{name, name + receiving} {
+		c, ok := a.conditions[what]
+		if ok {
+			c.restarted = true
+		}
+	}
 }
 
 // failing returns the conditions that fail now, the oldest first.
@@ -106,7 +120,7 @@ func (a *alerts) failing() (list []condition) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, c := range a.conditions {
-		if !c.works {
+		if !c.works && !c.restarted {
 			list = append(list, *c)
 		}
 	}

@@ -137,9 +137,20 @@ func TestRunsAgain(t *testing.T) {
 		if text := log.take(); !strings.Contains(text, "interface x has stopped: token refused") || strings.Contains(text, "again") || !w.failed("second") {
 			t.Errorf("after the failure: %s", text)
 		}
+		checkFailing := func(when string, count int) {
+			t.Helper()
+			synctest.Wait()
+			if list := w.alerts.failing(); len(list) != count {
+				t.Errorf("%s: failing() got %+v, want %d", when, list, count)
+			}
+		}
+		checkFailing("after the failure", 1)
 		w.stop("second")
 		w.start(t.Context(), "interface x", "third", fails) // fails again
+		checkFailing("after it failed again", 1)
+		w.alerts.set("interface x"+receiving, false, "receives nothing")
 		w.start(t.Context(), "interface x", "fourth", lasts)
+		checkFailing("once it runs", 0)
 		time.Sleep(recoveryTime / 2)
 		synctest.Wait()
 		if text := log.take(); strings.Contains(text, "runs again") || strings.Contains(text, "has stopped") {

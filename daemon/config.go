@@ -12,8 +12,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +38,7 @@ type Config struct {
 	Enabled  []enabled         // interfaces, in the order of their names
 	kinds    map[string]string // drivers of all interfaces, by the name of the interface
 	Chosen   []chosen          // plugins, in the order of availablePlugins
+	digest   string            // a hash of the settings as in the file, without those that may differ between machines
 }
 
 // Tables are the tables of a configuration file. Most packages define their own.
@@ -135,6 +134,13 @@ func (c *Config) decode(d *config.Document) error {
 	c.loadPersonas(d)
 	decodePlugins(c, d)
 	c.checkPaths(d)
+	c.digest = c.hash()
+	c.Speech.FFmpeg = c.programBeside(c.Speech.FFmpeg)
+	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
+		if len(argv) > 0 {
+			argv[0] = c.programBeside(argv[0])
+		}
+	}
 	completePlugins(c, d)
 	c.checkFiles(d)
 	return d.Err()
@@ -160,7 +166,7 @@ type NamedFile struct {
 
 // Files returns the files and folders that the configuration names, except for those of secrets.
 func (c *Config) Files() (list []NamedFile) {
-	c.walk(func(s config.Setting) {
+	c.Walk(func(s config.Setting) {
 		if (s.Kind == "file" || s.Kind == "private file") && s.Value.String() != "" {
 			list = append(list, NamedFile{s.Key, s.Value.String(), s.Kind != "file"})
 		}
@@ -363,50 +369,11 @@ func (c *Config) formerly(name string) (now string, ok bool) {
 	return now, true
 }
 
-// WalkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
-// that the bot runs (key "command").
-func WalkConfig(c *Config, f func(key, text string)) {
-	c.walk(func(s config.Setting) {
-		key, _ := s.Key[len(s.Key)-1].(string)
-		switch value := s.Value.Interface().(type) {
-		case secret.Secret:
-			if !value.IsZero() {
-				f(key, value.Reveal())
-			}
-		case map[string]secret.Secret:
-			for name, secret := range value {
-				f(name, secret.Reveal())
-			}
-		case []string:
-			if s.Kind == "program" && len(value) > 0 {
-				f("command", value[0])
-			}
-		}
-	})
-}
-
-// MissingPrograms returns the programs of plugins that are not installed. It leaves out paths that are relative to the
-// folder in which a program runs.
-func (c *Config) MissingPrograms() (list []core.Finding) {
-	c.walk(func(s config.Setting) {
-		argv, ok := s.Value.Interface().([]string)
-		if s.Kind != "program" || !ok || len(argv) == 0 || s.Key[0] != "plugins" {
-			return
-		}
-		relative := strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0])
-		if _, err := exec.LookPath(argv[0]); err != nil && !relative {
-			fix := fmt.Sprintf("install it, or set its path in %s", s.Key)
-			list = append(list, core.Finding{Found: argv[0] + " was not found", Fix: fix, Fatal: true})
-		}
-	})
-	return list
-}
-
-// digest returns a hash of the configuration, without settings that may differ between machines.
-func (c *Config) digest() string {
+// hash returns a hash of the settings, without those that may differ between machines.
+func (c *Config) hash() string {
 	ofMachine := []string{"bot.data_dir", "store.worker", "metrics.listen", "admin.listen", "log.level", "log.format"}
 	sum := sha256.New()
-	c.walk(func(s config.Setting) {
+	c.Walk(func(s config.Setting) {
 		path := s.Key.String()
 		if slices.Contains(ofMachine, path) {
 			return
@@ -447,7 +414,7 @@ func (c *Config) names(place core.Path) (found bool) {
 
 // eachPath calls f with the key, the kind and the address of each path in the configuration.
 func (c *Config) eachPath(f func(key config.Key, kind string, p *core.Path)) {
-	c.walk(func(s config.Setting) {
+	c.Walk(func(s config.Setting) {
 		switch p := s.Value.Addr().Interface().(type) {
 		case *core.Path:
 			f(s.Key, s.Kind, p)
@@ -459,8 +426,8 @@ func (c *Config) eachPath(f func(key config.Key, kind string, p *core.Path)) {
 	})
 }
 
-// walk calls f with each setting of the configuration and of the interfaces and plugins that are on.
-func (c *Config) walk(f func(s config.Setting)) {
+// Walk calls f with each setting of the configuration and of the interfaces and plugins that are on.
+func (c *Config) Walk(f func(s config.Setting)) {
 	config.Walk(nil, &c.Tables, f)
 	for _, e := range c.Enabled {
 		config.Walk(config.Key{"interfaces", e.Name}, e.Own, f)

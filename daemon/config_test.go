@@ -11,42 +11,6 @@ import (
 	"synthbot/core"
 )
 
-// TestWalkConfig checks that WalkConfig finds every secret of a configuration.
-func TestWalkConfig(t *testing.T) {
-	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
-	c, err := p.Parse("config.toml", `[[engine]]
-provider = "openai"
-model = "m"
-api_key = "env:A"
-[interfaces.telegram]
-token = "env:B"
-[interfaces.telegram.webhook]
-secret = "env:C"
-[interfaces.discord]
-token = "literal"
-[[plugins.blueprint.source]]
-path = "nowhere.json"
-headers = {X = "file:d"}
-command = ["run", "it"]
-[[plugins.mcp.server]]
-name = "x"
-url = "https://x"
-headers = {X = "file:e"}
-[speech.out]
-provider = "openai"
-api_key = "env:F"
-`)
-	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {
-		t.Fatal(err)
-	}
-	var got []string
-	WalkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
-	slices.Sort(got)
-	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
-		t.Errorf("found %q, want %q", got, want)
-	}
-}
-
 // TestUnknownPaths checks that each path of the configuration and of the plugins must begin with a known interface,
 // that an empty element of a list is reported, and that former names of interfaces are replaced everywhere.
 func TestUnknownPaths(t *testing.T) {
@@ -66,18 +30,29 @@ count_all = ["telegram_bot/-1", "telegarm/1"]
 path = "telegram/@user/1"
 [plugins.mcp.serve]
 as = "telegarm/@user/1"
-see = ["telegarm/1"]
+see = ["telegarm/1", "telegram/@user/1"]
+send = ["telegram/@user/1"]
+[plugins.blueprint.serve]
+place = "telegram/@user/1"
+[[plugins.beats.beat]]
+name = "hello"
+prompt = "Say hello."
+at = ["8:00"]
+places = ["telegram/@user/1"]
 [interfaces.telegram]
 token = "1:a"
 `
 	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.Parse("config.toml", text)
 	unknown := ": begins with telegarm, which is not an interface; there is console, discord, telegram"
+	const ofUser = ": is the path of a user; write the path of a place, as /id shows it there"
 	want := []string{
 		"2: bot.admins[0]: is empty; write a path as /id shows it, or take it out", `2: bot.admins[1]: is not a user; write it like "telegram/@user/1000"`,
 		`3: budget.place[0].path: is missing; write path = "console/kitchen"`, "6: memory.keep[0].path" + unknown, "9: plugins.knowledge.escalate" + unknown,
-		"11: plugins.moderation.count_all[1]" + unknown, "14: plugins.review.place[0].path: is the path of a user; write the path of a place, as /id shows it there",
-		"16: plugins.mcp.serve.as" + unknown, "17: plugins.mcp.serve.see[0]" + unknown,
+		"11: plugins.moderation.count_all[1]" + unknown, "14: plugins.review.place[0].path" + ofUser,
+		"16: plugins.mcp.serve.as" + unknown, "17: plugins.mcp.serve.see[0]" + unknown, "17: plugins.mcp.serve.see[1]" + ofUser,
+		"18: plugins.mcp.serve.send[0]" + ofUser, "20: plugins.blueprint.serve.place" + ofUser,
+		"25: plugins.beats.beat[0].places[0]" + ofUser,
 	}
 	if got := strings.ReplaceAll(err.Error(), "config.toml:", ""); got != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
@@ -163,5 +138,60 @@ func TestAddressesAndFolders(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), "config.toml:"+want)) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestProgramPaths checks that relative paths of programs start from the folder of the configuration, like those of
+// files, and that names without a slash stay.
+func TestProgramPaths(t *testing.T) {
+	const text = `[speech]
+ffmpeg = "bin/ffmpeg"
+[speech.in]
+provider = "program"
+program = ["./hear", "./{file}"]
+[speech.out]
+provider = "program"
+program = ["speak"]
+[[plugins.mcp.server]]
+name = "near"
+command = ["./tools/near", "./arg"]
+[[plugins.mcp.server]]
+name = "named"
+command = ["named"]
+[[plugins.mcp.server]]
+name = "inside"
+command = ["./run"]
+dir = "tools"
+`
+	load := func(dir string) *Config {
+		p := &Env{File: filepath.Join(dir, "config.toml"), Getenv: func(string) string { return "" }, Clock: time.Now}
+		write(t, p.File, text)
+		c, err := p.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	dir := t.TempDir()
+	c := load(dir)
+	if load(t.TempDir()).digest != c.digest {
+		t.Error("workers whose files are in different folders count as configured differently")
+	}
+	var got []string
+	c.Walk(func(s config.Setting) {
+		argv, ok := s.Value.Interface().([]string)
+		if ok && s.Kind == "program" {
+			got = append(got, argv...)
+		}
+		if s.Key[len(s.Key)-1] == "dir" {
+			got = append(got, s.Value.String())
+		}
+	})
+	if want := filepath.Join(dir, "bin/ffmpeg"); c.Speech.FFmpeg != want {
+		t.Errorf("got %q, want %q", c.Speech.FFmpeg, want)
+	}
+	hear, near, tools := filepath.Join(dir, "hear"), filepath.Join(dir, "tools/near"), filepath.Join(dir, "tools")
+	if want := []string{hear, "./{file}", "speak", near, "./arg", "", "named", "", "./run", tools}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

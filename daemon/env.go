@@ -137,32 +137,10 @@ func (c *Config) DataDir(getenv func(string) string) (string, error) {
 	return "", Usagef("no place for the database: set data_dir in [bot], or $STATE_DIRECTORY or $HOME")
 }
 
-// SharedFolder returns what to do about a data directory that other users can enter, but that is not the bot's own, so
-// that its mode must stay; "" otherwise. A folder is the bot's own if it has no sticky bit, and holds nothing but the
-// bot's files.
-func SharedFolder(dir string) string {
-	info, err := os.Stat(dir)
-	if err != nil || info.Mode().Perm()&0o077 == 0 {
-		return ""
-	}
-	why := ""
-	if info.Mode()&fs.ModeSticky != 0 {
-		why = "is for all users"
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		why = "cannot be read"
-	}
-	for _, e := range entries {
-		ofDatabase := strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), memory.FileName)
-		if why == "" && !ofDatabase && e.Name() != admin.SocketName && e.Name() != ImportFolder {
-			why = "also holds " + e.Name()
-		}
-	}
-	if why == "" {
-		return ""
-	}
-	return dir + " " + why + ", and other users can enter it; set data_dir in [bot] to a folder of the bot's own"
+// OwnsFile reports whether the bot made the file or folder with a name in its data directory.
+func OwnsFile(name string) bool {
+	ofDatabase := strings.HasPrefix(strings.TrimPrefix(name, "."), memory.FileName)
+	return ofDatabase || name == admin.SocketName || name == ImportFolder
 }
 
 // samePath reports whether a file name, relative or absolute, means the absolute path. DataDir uses it because
@@ -178,6 +156,15 @@ func (c *Config) Beside(path string) string {
 		return path
 	}
 	return filepath.Join(filepath.Dir(c.File), path)
+}
+
+// programBeside is Beside for a program. A name without a slash stays: it is looked up in PATH.
+func (c *Config) programBeside(name string) string {
+	full, err := filepath.Abs(c.Beside(name))
+	if err != nil || !strings.Contains(name, "/") {
+		return name
+	}
+	return full
 }
 
 // RegularFile returns the file that a name means, without symbolic links. If it exists and is something else, such as

@@ -105,8 +105,8 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 // in the elements of lists.
 func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	defaults := make(map[string]string)
-	c.defaults().walk(func(s config.Setting) { defaults[s.Key.String()] = shownValue(s) })
-	c.walk(func(s config.Setting) {
+	c.defaults().Walk(func(s config.Setting) { defaults[s.Key.String()] = shownValue(s) })
+	c.Walk(func(s config.Setting) {
 		name := s.Key.String()
 		row := adminpage.Setting{Name: name, Value: shownValue(s), Default: defaults[name], From: "the default"}
 		switch {

@@ -53,7 +53,7 @@ var availablePlugins = []available{
 		doc: "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
 	},
 	{
-		name: "mcp", constructor: constructorOf(mcp.New), complete: checkServers,
+		name: "mcp", constructor: constructorOf(mcp.New), complete: completeServers,
 		doc: "Actions from Model Context Protocol servers.",
 	},
 	{
@@ -181,9 +181,17 @@ func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
-// checkServers reports servers with the name of a plugin or an interface: their actions would conflict.
-func checkServers(c *Config, own any, fault func(text string, at ...any)) {
-	for i, s := range own.(*mcp.Config).Servers {
+// completeServers sets where relative paths of servers start from. It reports servers with the name of a plugin or an
+// interface: their actions would conflict.
+func completeServers(c *Config, own any, fault func(text string, at ...any)) {
+	all := own.(*mcp.Config).Servers
+	for i := range all {
+		s := &all[i]
+		if s.Dir != "" {
+			s.Dir = c.Beside(s.Dir)
+		} else if len(s.Command) > 0 {
+			s.Command[0] = c.programBeside(s.Command[0])
+		}
 		_, plugin := c.Plugins[s.Name]
 		_, iface := c.Interfaces[s.Name]
 		if plugin || iface || slices.Contains(c.ChosenNames(), s.Name) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -29,6 +30,8 @@ type reloads struct {
 	announced chan struct{}  // holds a token if another process has reloaded
 	outdated  chan struct{}  // holds a token if the catalogue of actions is out of date
 	retiring  sync.WaitGroup // plugins that stop when no turn uses them any more
+
+	postponed atomic.Bool // an outage of the database interrupts the last reload, which is repeated afterwards
 
 	lastRead atomic.Pointer[stamps] // of the files that the last reload read, even if it failed; taken before reading
 }
@@ -85,7 +88,13 @@ func (r *reloads) read() (later []string, err error) {
 		return nil, c.NoInterface()
 	}
 	later = old.Config.keepFixed(c)
+	r.postponed.Store(true)
 	next, err := r.build(c)
+	away := r.monitor.away.Load()
+	r.postponed.Store(err != nil && away)
+	if err != nil && away {
+		err = fmt.Errorf("the database cannot be reached, and the reload is repeated when it can: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -173,6 +173,7 @@ func (w *workers) start(ctx context.Context, name string, key any, run func(cont
 	w.mu.Lock()
 	w.running = append(w.running, one)
 	w.mu.Unlock()
+	w.alerts.restarted(name)
 	go func() {
 		defer close(one.done)
 		recovery := time.AfterFunc(recoveryTime, func() { w.alerts.set(name, true, name+" runs again.") })

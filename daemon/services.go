@@ -143,7 +143,7 @@ type monitor struct {
 
 // outageHandler returns a function that the store calls with true when an outage begins, and with false when it ends.
 // During an outage no messages are accepted. None get lost, because platforms keep what was not acknowledged.
-// Afterwards failed turns are retried.
+// Afterwards failed turns are retried, and so is a reload that failed.
 func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends string) func(bool) {
 	return func(on bool) {
 		if m.InForce().Engines == nil {
@@ -156,6 +156,9 @@ func (m *monitor) outageHandler(what string, state *atomic.Bool, begins, ends st
 		}
 		m.alerts.set(what, true, ends)
 		m.Turns.Retry()
+		if m.reloads.postponed.Load() {
+			loop.Notify(m.reloads.requested)
+		}
 	}
 }
 
@@ -310,9 +313,12 @@ func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve fun
 // foreignFile is a file of another process. Its reads and writes end with its context: then another program may
 // use the terminal, or nobody may read the pipe.
 type foreignFile struct {
-	*os.File
-	ctx context.Context
+	file *os.File
+	ctx  context.Context
 }
+
+// SyscallConn implements syscall.Conn: the file may be a terminal.
+func (r *foreignFile) SyscallConn() (syscall.RawConn, error) { return r.file.SyscallConn() }
 
 // pollTime is how long a read or write may continue after its context has ended.
 const pollTime = 100 // milliseconds
@@ -324,7 +330,7 @@ func (r *foreignFile) Read(p []byte) (n int, err error) {
 		}
 		return 0, err
 	}
-	return r.File.Read(p)
+	return r.file.Read(p)
 }
 
 // pipeBuffer is how many bytes a pipe takes without blocking when it is ready (PIPE_BUF).
@@ -335,18 +341,13 @@ func (r *foreignFile) Write(p []byte) (n int, err error) {
 		if err := r.await(unix.POLLOUT); err != nil {
 			return n, err
 		}
-		m, err := r.File.Write(p[n:min(len(p), n+pipeBuffer)])
+		m, err := r.file.Write(p[n:min(len(p), n+pipeBuffer)])
 		n += m
 		if err != nil {
 			return n, err
 		}
 	}
 	return n, nil
-}
-
-// ReadFrom replaces the method of os.File, which could block forever.
-func (r *foreignFile) ReadFrom(from io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{r}, from)
 }
 
 // await waits until the file is ready for the events. If the context ends first, it returns the context's error.

@@ -1,7 +1,12 @@
 package daemon
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,5 +27,33 @@ func TestNotifyDeadline(t *testing.T) {
 	}
 	if took := time.Since(began); took > 2*time.Minute {
 		t.Errorf("gave up after %s", took)
+	}
+}
+
+// TestFileOfAnotherProcess checks that no way to read or write a file of another process blocks once its command has
+// ended.
+func TestFileOfAnotherProcess(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	limit := time.Now().Add(100 * time.Millisecond)
+	if err := errors.Join(r.SetReadDeadline(limit), w.SetWriteDeadline(limit)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	from, to := &foreignFile{r, ctx}, &foreignFile{w, ctx}
+	if _, err := io.Copy(io.Discard, from); err != nil {
+		t.Errorf("Copy from it: got %v, want the end of the file", err)
+	}
+	text := strings.Repeat("x", 1<<20)
+	if _, err := io.WriteString(to, text); !errors.Is(err, context.Canceled) {
+		t.Errorf("WriteString: got %v, want %v", err, context.Canceled)
+	}
+	if _, err := io.Copy(to, strings.NewReader(text)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Copy to it: got %v, want %v", err, context.Canceled)
 	}
 }

@@ -162,7 +162,7 @@ func (s *sharing) storeDigest(ctx context.Context) {
 	for _, w := range s.processes(ctx) {
 		if w.ID == s.database().Self() {
 			items := s.Data.Items(sharingItems)
-			if values.Put(ctx, items, core.Path{}, configKey+w.Name, c.digest()) == nil {
+			if values.Put(ctx, items, core.Path{}, configKey+w.Name, c.digest) == nil {
 				s.stored = c
 			}
 		}
@@ -376,7 +376,7 @@ func (s *sharing) processes(ctx context.Context) []memory.Worker {
 }
 
 func (s *sharing) workerLines(ctx context.Context) (lines []string) {
-	own, items := s.InForce().Config.digest(), s.Data.Items(sharingItems)
+	own, items := s.InForce().Config.digest, s.Data.Items(sharingItems)
 	for _, w := range s.processes(ctx) {
 		digest, ok, err := values.Get[string](ctx, items, core.Path{}, configKey+w.Name)
 		switch {

@@ -27,14 +27,15 @@ type batch struct {
 	from    *core.Batch
 	entries []newEntry
 	records []record
+	askers  []string // of the turns in records
 	states  map[core.Path][]byte
 	size    int
 
 	epoch writeEpoch
 	ended []core.TurnID // the turns that this batch ends; of those in Answered, only the muted ones
 	muted []core.TurnID // those of them that wrote something and answer forgotten people
-	// people are the authors of what the batch answers. What a turn sent is deleted when one of
-	// them is forgotten.
+	// people are the authors of what the batch answers, and the askers. What a turn sent is deleted when one
+	// of them is forgotten.
 	people []string
 }
 
@@ -89,6 +90,11 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 			return nil, fmt.Errorf("record %d: %w: %w", i, ErrBatch, err)
 		}
 		w.records[i] = record{r.Key, value}
+		if r.Key == (core.Key{Turn: r.Key.Turn}) && bytes.Contains(r.Data, []byte(`"askers"`)) { // few have some
+			var o core.TurnRecord
+			_ = json.Unmarshal(r.Data, &o) // see isAnswered
+			w.askers = append(w.askers, o.Askers...)
+		}
 		w.size += len(value) + 100
 	}
 	for i, turn := range slices.Concat(b.Answered, b.Settled) {
@@ -144,7 +150,7 @@ func checkPlace(path core.Path) error {
 
 // run writes the batch. Entries come before changes and records, which may refer to them.
 func (w *batch) run(t *tx) error {
-	w.muted, w.ended, w.people = nil, nil, nil
+	w.muted, w.ended, w.people = nil, nil, slices.Clone(w.askers)
 	for _, mark := range w.from.Answered {
 		w.ended = append(w.ended, w.epoch.mutedUpTo(mark)...)
 	}
@@ -168,8 +174,8 @@ func (w *batch) run(t *tx) error {
 	for i := range w.from.Change {
 		t.change(&w.from.Change[i])
 	}
-	for _, r := range w.records {
-		if !w.epoch.isMuted(r.key.Turn) {
+	for _, r := range w.records { // also of the turn whose question a turn decides
+		if !w.epoch.isMuted(r.key.Turn) && !w.epoch.isMuted(w.epoch.turn) {
 			t.putRecord(r)
 		}
 	}
@@ -299,6 +305,7 @@ func (t *tx) append(l *storedEntry) newEntry {
 			return newEntry{path: p.path, seq: seq, known: true}
 		}
 	}
+	l.Data = core.Renumber(l.Data, p.shift)
 	h := t.head(p.key)
 	if h.last == 0 {
 		h.last = t.floor

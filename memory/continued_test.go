@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"synthbot/core"
@@ -187,4 +189,80 @@ func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
 		want(t, "what is left of a private place", remains(t, later, alone), nil)
 		checkNoTraces(t, later, "JAYSECRET", "1000")
 	}
+}
+
+// TestMovedBeforeForgettingIsContinued: if a place that is half forgotten moves, it is forgotten once at the next
+// start, and what is said there later stays.
+func TestMovedBeforeForgettingIsContinued(t *testing.T) {
+	dir := t.TempDir()
+	db := openWith(t, dir, calm())
+	populated(t, db)
+	db.stepTime = -1 // each change has a commit of its own
+	ctx, cancel := context.WithCancel(t.Context())
+	jobs := 0
+	db.writer.beforeJob = func(*tx, *job) {
+		if isForgetting(t, db) {
+			jobs++
+		}
+		if jobs == 3 {
+			cancel()
+		}
+	}
+	if err := db.Forget(ctx, group); err == nil {
+		t.Fatal("the Forget was not interrupted")
+	}
+	street := core.MustPath("chat/street")
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: street}
+	if err := db.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		db = openWith(t, dir, calm())
+		db.starting.Wait()
+		if isForgetting(t, db) {
+			t.Errorf("start %d has not finished the Forget", n)
+		}
+		if n == 0 {
+			want(t, "what is left", texts(t, db, street), nil)
+			add(t, db, message(street, "later", "said later"))
+		}
+	}
+	want(t, "what is left", texts(t, db, street), []string{"said later"})
+}
+
+// TestForgottenTwice: if a user is forgotten twice at the same time, the second Forget begins when the first has ended:
+// they have the same plan.
+func TestForgottenTwice(t *testing.T) {
+	bubble(t, Options{}, func(t *testing.T, _ string, db *DB) {
+		e := message(group, "1", "hello")
+		e.Message.Author.ID = "1000"
+		add(t, db, e)
+		var second sync.WaitGroup
+		jobs := 0
+		db.writer.beforeJob = func(*tx, *job) {
+			if jobs++; jobs == 2 {
+				second.Go(func() {
+					if err := db.Forget(t.Context(), jay); err != nil {
+						t.Error(err)
+					}
+				})
+				synctest.Wait()
+			}
+			db.epochs.mu.Lock()
+			defer db.epochs.mu.Unlock()
+			if n := db.epochs.inProgress[jay]; n > 1 {
+				t.Errorf("%d Forgets of one user in progress", n)
+			}
+		}
+		if err := db.Forget(t.Context(), jay); err != nil {
+			t.Fatal(err)
+		}
+		second.Wait()
+		if jobs < 4 {
+			t.Errorf("unexpected number of jobs: %d", jobs)
+		}
+	})
 }

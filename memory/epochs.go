@@ -27,9 +27,10 @@ type epochState struct {
 	floor       atomic.Uint64         // numbers of new places begin above it
 	moved       []core.Path           // paths that moved recently; used by the writer only
 
-	process string                    // a random name of this process
-	applied uint64                    // the number of the last shared epoch that was applied
-	others  map[core.Path][]core.Path // who is being forgotten by other processes, by Forget's subject
+	forgets chan struct{}          // holds a token while this process forgets somebody
+	process string                 // a random name of this process
+	applied uint64                 // the number of the last shared epoch that was applied
+	others  map[string][]core.Path // who is being forgotten by other processes, by the key of the plan
 }
 
 // begin marks paths as being forgotten. e.mu is held.
@@ -189,12 +190,12 @@ const maxEpochs = 64
 
 // sharedEpoch informs other processes that somebody is being forgotten, or that this has ended.
 type sharedEpoch struct {
-	Number  uint64       `json:"number"`
-	By      string       `json:"by"` // a random name of the process
-	Subject core.Path    `json:"subject"`
-	Begun   []core.Path  `json:"begun,omitempty"` // who is being forgotten from now on
-	Over    bool         `json:"over,omitempty"`  // all of the subject's are forgotten
-	Muted   []sharedMute `json:"muted,omitempty"`
+	Number uint64       `json:"number"`
+	By     string       `json:"by"`              // a random name of the process
+	Plan   string       `json:"plan"`            // the key of the plan of this Forget
+	Begun  []core.Path  `json:"begun,omitempty"` // who is being forgotten from now on
+	Over   bool         `json:"over,omitempty"`  // all of this Forget's are forgotten
+	Muted  []sharedMute `json:"muted,omitempty"`
 }
 
 // sharedMute is a muted turn, and its id now, if its place has moved.
@@ -257,12 +258,12 @@ func applyEpochs(db *DB) error {
 // apply applies an epoch of another process. e.mu is held.
 func (e *epochState) apply(one *sharedEpoch) {
 	e.begin(one.Begun)
-	e.others[one.Subject] = append(e.others[one.Subject], one.Begun...)
+	e.others[one.Plan] = append(e.others[one.Plan], one.Begun...)
 	for _, m := range one.Muted {
 		e.muted[core.TurnID{Path: m.Place, Seq: m.Seq}] = muted{core.TurnID{Path: m.Now, Seq: m.As}, e.now}
 	}
 	if one.Over {
-		e.end(e.others[one.Subject])
-		delete(e.others, one.Subject)
+		e.end(e.others[one.Plan])
+		delete(e.others, one.Plan)
 	}
 }

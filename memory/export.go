@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,17 +84,6 @@ func (db *DB) Export(ctx context.Context, w io.Writer, path core.Path) error {
 
 // NonBlocking marks a writer that does not block: Export writes to it directly, without a temporary file.
 type NonBlocking interface{ NonBlocking() }
-
-// LineCounter counts the lines of an export that is written to it.
-type LineCounter int
-
-// NonBlocking implements NonBlocking.
-func (l *LineCounter) NonBlocking() {}
-
-func (l *LineCounter) Write(p []byte) (int, error) {
-	*l += LineCounter(bytes.Count(p, []byte("\n")))
-	return len(p), nil
-}
 
 // exportTo is Export to a writer that does not block.
 func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
@@ -224,8 +214,9 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines, added int, err er
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxRow)
 	var rows []row
+	known := make(twins)
 	store := func() error {
-		n, err := importRows(ctx, db, rows)
+		n, err := importRows(ctx, db, rows, known)
 		rows, added = rows[:0], added+n
 		return err
 	}
@@ -290,10 +281,14 @@ func checkReaction(r *reactionRow) error {
 }
 
 // importRows returns how many of the rows added or changed something.
-func importRows(ctx context.Context, db *DB, rows []row) (added int, err error) {
-	err = db.write(ctx, &job{run: func(t *tx) error {
-		added = 0
+func importRows(ctx context.Context, db *DB, rows []row, known twins) (added int, err error) {
+	var left twins
+	err = db.write(ctx, &job{run: func(t *tx) error { // it may run several times
+		added, left = 0, known.clone()
 		for _, r := range rows {
+			if r.Entry != nil && left.take(t, r.Entry) {
+				continue
+			}
 			changed, err := importRow(t, r)
 			if err != nil {
 				return err
@@ -307,7 +302,45 @@ func importRows(ctx context.Context, db *DB, rows []row) (added int, err error) 
 	if err != nil {
 		return 0, err
 	}
+	maps.Copy(known, left)
 	return added, nil
+}
+
+// twins counts the entries without an id that a place had before an import, by what they say. Nothing else shows
+// whether such an entry is known.
+type twins map[core.Path]map[[sha256.Size]byte]int
+
+func (w twins) clone() twins {
+	all := maps.Clone(w)
+	for place, counts := range all {
+		all[place] = maps.Clone(counts)
+	}
+	return all
+}
+
+// take reports whether an entry has no id and is known. Each known one counts for one entry.
+func (w twins) take(t *tx, e *core.Entry) bool {
+	if e.Message.ID != "" {
+		return false
+	}
+	said := func(e *core.Entry) [sha256.Size]byte {
+		m := &e.Message
+		return sha256.Sum256(core.JSON([]any{e.Kind, m.Author.ID, m.Time.UnixNano(), m.Text, e.Target}))
+	}
+	p := t.resolve(e.Message.Path)
+	if w[p.path] == nil {
+		w[p.path] = make(map[[sha256.Size]byte]int)
+		for seq, value := range t.numbers(bucketLog, p.key, 0) {
+			l, ok := t.readEntry(p.path, seq, value)
+			if ok && l.Message.ID == "" {
+				w[p.path][said(&l.Entry)]++
+			}
+		}
+	}
+	key := said(e)
+	n := w[p.path][key]
+	w[p.path][key] = max(n-1, 0)
+	return n > 0
 }
 
 func importRow(t *tx, r row) (changed bool, err error) {

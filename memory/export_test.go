@@ -124,6 +124,37 @@ func TestImportOfManyLines(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	for _, db := range []*DB{db, other} {
+		_, added, err := db.Import(t.Context(), strings.NewReader(out.String()))
+		if err != nil {
+			t.Error(err)
+		}
+		want(t, "lines that a second import added", added, 0)
+	}
+}
+
+// TestImportWithoutIDs: entries without an id that say the same are added as often as they are missing, also if their
+// place has moved.
+func TestImportWithoutIDs(t *testing.T) {
+	db, other, street := open(t, t.TempDir()), open(t, t.TempDir()), core.MustPath("chat/street")
+	later := message(group, "", "words")
+	later.Message.Time = later.Message.Time.Add(time.Nanosecond)
+	question := message(group, "", "words")
+	question.Data = core.QuestionMark + "1.1.1"
+	add(t, db, message(group, "", "words"), message(group, "", "words"), later, question, message(group, "", "other words"))
+	add(t, other, message(group, "", "words"), message(street, "1", "hello"))
+	move := core.Event{Kind: core.KindMigration, Message: core.Message{Path: group}, To: street}
+	if err := other.Commit(t.Context(), &core.Batch{Change: []core.Event{move}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, missing := range []int{4, 0} {
+		_, added, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})))
+		if err != nil {
+			t.Error(err)
+		}
+		want(t, "added lines", added, missing)
+	}
+	want(t, "entries", len(everything(t, other)[street]), 6)
 }
 
 // TestImportRefuses: an invalid line ends the import; the lines before it are kept.

@@ -426,7 +426,22 @@ func TestFileSizeLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	setLimit(2 << 20)
+	setLimit(4096)
+	dir := t.TempDir()
+	for _, err := range []error{core.ErrFull, core.ErrFull, nil} {
+		if err == nil {
+			setLimit(2 << 20)
+		}
+		db, got := Open(dir, Options{})
+		if !errors.Is(got, err) {
+			t.Errorf("a new database: got %v, want %v", got, err)
+		}
+		if got == nil {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	fillUp(t, t.TempDir(), func(*DB) { setLimit(4 << 20) })
 	setLimit(limit.Cur)
 }

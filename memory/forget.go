@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -26,6 +27,12 @@ import (
 // with all below. Messages of others stay, even if they mention the person. What plugins store about them elsewhere
 // is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
+	select { // one after the other: they may have the same plan
+	case db.epochs.forgets <- struct{}{}:
+		defer func() { <-db.epochs.forgets }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	s := newForgetting(ctx, db, path)
 	defer s.end()
 	for _, step := range []func() error{s.find, s.begin, s.deleteAll} {
@@ -52,13 +59,14 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	err = db.view(ctx, func(v *view) (err error) {
 		for key := range v.bucket(bucketMeta).prefixed([]byte(metaForget)) {
 			var path core.Path
-			bad := path.UnmarshalText(key[len(metaForget):])
+			name, _, _ := bytes.Cut(key[len(metaForget):], []byte(" "))
+			bad := path.UnmarshalText(name)
 			if bad != nil {
 				err = errors.Join(err, bad)
 				continue
 			}
 			s := newForgetting(ctx, db, path)
-			s.continued = true
+			s.continued, s.planKey = true, bytes.Clone(key)
 			s.loadPlan(v)
 			isRunning := slices.ContainsFunc(workers, func(w Worker) bool { return w.ID == s.Worker })
 			if !isRunning {
@@ -112,14 +120,21 @@ type plan struct {
 	Worker  int64                         `json:",omitempty"` // the process that forgets them; 0: only one process is possible
 }
 
-// metaForget and the path are the key, in the meta bucket, of the plan of a Forget in progress.
+// metaForget and the path are the key, in the meta bucket, of the plan of a Forget in progress. The name of its process
+// follows if there can be several.
 const metaForget = "forget "
 
-func (s *subject) planKey() []byte { return []byte(metaForget + s.path.String()) }
+func planKey(db *DB, path core.Path) []byte {
+	key := metaForget + path.String()
+	if Shared(db) != nil {
+		key += " " + db.epochs.process
+	}
+	return []byte(key)
+}
 
 // loadPlan loads the plan of an interrupted Forget, if there is one. If it cannot be read, Forget starts over.
 func (s *subject) loadPlan(v *view) {
-	value := v.bucket(bucketMeta).Get(s.planKey())
+	value := v.bucket(bucketMeta).Get(s.planKey)
 	if value == nil {
 		return
 	}
@@ -128,14 +143,14 @@ func (s *subject) loadPlan(v *view) {
 	}
 }
 
-func (s *forgetting) storePlan(t *tx) { t.bucket(bucketMeta).Put(s.planKey(), core.JSON(s.plan)) }
+func (s *forgetting) storePlan(t *tx) { t.bucket(bucketMeta).Put(s.planKey, core.JSON(s.plan)) }
 
 // announceBegun stores the plan, so that another process can continue, and tells the others whom they must not store
 // any more.
 func (s *forgetting) announceBegun(t *tx, begun []core.Path, muted []sharedMute) {
 	if Shared(s.db) != nil {
 		s.storePlan(t)
-		announce(t, sharedEpoch{Subject: s.path, Begun: begun, Muted: muted})
+		announce(t, sharedEpoch{Plan: string(s.planKey), Begun: begun, Muted: muted})
 	}
 }
 
@@ -143,8 +158,8 @@ func (s *forgetting) deleteAll() error {
 	storePlan := func() error { return s.db.update(s.ctx, s.storePlan) }
 	dropPlan := func() error {
 		err := s.db.update(s.ctx, func(t *tx) {
-			t.bucket(bucketMeta).Delete(s.planKey())
-			announce(t, sharedEpoch{Subject: s.path, Over: true})
+			t.bucket(bucketMeta).Delete(s.planKey)
+			announce(t, sharedEpoch{Plan: string(s.planKey), Over: true})
 		})
 		s.over = err == nil
 		return err
@@ -303,7 +318,7 @@ func (s *forgetting) end() {
 		return
 	}
 	if !s.over && Shared(s.db) != nil { // Forget has failed
-		over := func(t *tx) { announce(t, sharedEpoch{Subject: s.path, Over: true}) }
+		over := func(t *tx) { announce(t, sharedEpoch{Plan: string(s.planKey), Over: true}) }
 		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
 			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)
 		}

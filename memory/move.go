@@ -79,9 +79,10 @@ func (m migration) movePlace(from, to core.Path) {
 	shift := h.last
 	waits := len(m.waiting(target, h.last)) > 0
 	m.moveNumbers(bucketLog, source, target, shift, func(seq uint64, _, value []byte) []byte {
-		if waits && seq <= old.answered { // the mark stays below this entry
+		answered := waits && seq <= old.answered // the mark stays below this entry
+		if answered || bytes.Contains(value, []byte(core.QuestionMark)) {
 			if l, ok := m.readEntry(from, seq, value); ok {
-				l.Due = false
+				l.Due, l.Data = l.Due && !answered, core.Renumber(l.Data, shift)
 				return encodeEntry(&l)
 			}
 		}

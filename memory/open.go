@@ -228,8 +228,8 @@ func newDB(name string, o Options) *DB {
 		db.clock = time.Now
 	}
 	db.epochs.forgottenIn, db.epochs.inProgress = make(map[core.Path]uint64), make(map[core.Path]int)
-	db.epochs.muted, db.epochs.others = make(map[core.TurnID]muted), make(map[core.Path][]core.Path)
-	db.epochs.process = rand.Text()
+	db.epochs.muted, db.epochs.others = make(map[core.TurnID]muted), make(map[string][]core.Path)
+	db.epochs.process, db.epochs.forgets = rand.Text(), make(chan struct{}, 1)
 	db.engine.log, db.engine.name, db.engine.file, db.engine.remote = log, name, name, !o.Server.URL.IsZero()
 	db.writer = &writer{db: db}
 	db.writer.beforeJob = func(_ *tx, j *job) {

@@ -104,6 +104,76 @@ func TestForgottenByAnotherProcess(t *testing.T) {
 	}
 }
 
+// TestForgottenByTwoProcesses: if two processes forget a user at the same time, others store nothing of the user until
+// both have finished, also if one of them ends early and is continued.
+func TestForgottenByTwoProcesses(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
+			t.Setenv(onPostgres, coretest.StartPostgres(t).URL)
+			dir := t.TempDir()
+			o := Options{SkipCheck: true, Server: ServerConfig{Lease: 2 * time.Second}}
+			here := openWith(t, dir, o)
+			begun, goOn, jobs := make(chan bool), make(chan bool), 0
+			o.BeforeJob = func(job string) {
+				if !strings.HasPrefix(job, "forget") {
+					return
+				}
+				if jobs++; jobs == 3 { // after the announcement and the muting of turns
+					close(begun)
+					<-goOn
+				}
+			}
+			slow := openWith(t, dir, o)
+			o.BeforeJob = nil
+			fast := openWith(t, dir, o)
+			add(t, here, asks("j", "1000"), asks("a", "ann"))
+			person, err := group.Person("1000")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			over := make(chan error)
+			go func() { over <- slow.Forget(ctx, person) }()
+			<-begun
+			if err := fast.Forget(t.Context(), person); err != nil {
+				t.Fatal(err)
+			}
+			add(t, here, message(group, "b", "hello")) // this write learns of it at the latest
+			save := func() error {
+				ctx := epochs.With(t.Context(), here.Epoch())
+				_, err := here.SaveFact(ctx, core.Fact{Text: "tea", Origin: group, By: person, About: []core.Path{person}})
+				return err
+			}
+			if err := save(); !errors.Is(err, core.ErrForgotten) {
+				t.Errorf("a memory while one process still forgets: unexpected error %v", err)
+			}
+			if !isForgetting(t, here) {
+				t.Error("the plan is deleted while one process still forgets")
+			}
+			if dies {
+				cancel()
+			}
+			close(goOn)
+			if err := <-over; (err != nil) != dies {
+				t.Fatal(err)
+			}
+			if dies {
+				if err := slow.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for isForgetting(t, here) {
+				time.Sleep(20 * time.Millisecond)
+			}
+			add(t, here, message(group, "c", "hello"))
+			if err := save(); err != nil {
+				t.Errorf("a memory of a user who came back: unexpected error %v", err)
+			}
+		})
+	}
+}
+
 // TestMutedByAnotherProcess: a turn that answers a user whom another process forgets ends without
 // its answer. The next turn in the place is not muted.
 func TestMutedByAnotherProcess(t *testing.T) {

@@ -75,7 +75,8 @@ func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T))
 			for done < len(all) {
 				change(t, all[done])
 				done++
-				if time.Since(start) > db.stepTime || t.writes-before > maxStepWrites {
+				writes := t.writes - before + len(t.heads) // which are written at the end
+				if time.Since(start) > db.stepTime || writes > maxStepWrites {
 					break
 				}
 			}

@@ -20,12 +20,13 @@ type subject struct {
 	within core.Path          // the places to search
 	heads  map[core.Path]head // of these places, when they were last looked up
 	plan
+	planKey []byte             // as of the first look-up: a place may move later
 	spokeIn map[core.Path]bool // places where the person spoke
 	newest  core.Message       // the person's last message
 }
 
 func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
-	s := &subject{db: db, ctx: ctx, path: path, within: path,
+	s := &subject{db: db, ctx: ctx, path: path, planKey: planKey(db, path), within: path,
 		heads: make(map[core.Path]head), spokeIn: make(map[core.Path]bool)}
 	s.plan = plan{
 		Whole: make(map[core.Path]uint64), Replies: make(map[core.Path]map[string]bool),
@@ -51,7 +52,8 @@ func (s *subject) loadHeads(v *view) error {
 func (s *subject) find() error {
 	err := s.db.view(s.ctx, func(v *view) error {
 		err := s.loadHeads(v)
-		s.loadPlan(v) // of the path where a place is now
+		s.planKey = planKey(s.db, s.path) // where a place is now
+		s.loadPlan(v)
 		return err
 	})
 	if err != nil {
@@ -180,6 +182,9 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	w, _ := decodeRecord(opening.value)
 	var o core.TurnRecord
 	_ = json.Unmarshal(w.Data, &o) // an unreadable one answers nobody
+	if slices.Contains(o.Askers, s.person) {
+		return true
+	}
 	first, end := turnKey(turn), seqKey(placeKey(turn.Path), o.Last+w.Shift+1)
 	for k, v := range t.bucket(bucketLog).pairs(first, end) {
 		l, ok, _ := s.readEntry(k, v)

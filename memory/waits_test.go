@@ -20,7 +20,7 @@ import (
 
 // Limits of one step of a long operation, for which other writers wait.
 const (
-	stepLooks = 15_000                // cursors: one for each pair that is read or written
+	stepLooks = 5_000                 // cursors: one for each pair that is read or written
 	stepPages = 1_000                 // pages that are written
 	stepTime  = 50 * time.Millisecond // of CPU time
 )

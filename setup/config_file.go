@@ -21,7 +21,7 @@ import (
 
 // configFile is the configuration that init writes.
 type configFile struct {
-	file   string // without symbolic links
+	file   string // as given: relative names in it start from its folder, also if it is a symbolic link
 	exists bool
 	before []byte
 	text   *File
@@ -31,7 +31,8 @@ type configFile struct {
 
 // openConfig reads the existing configuration, or else the example.
 func openConfig(env *daemon.Env) (*configFile, error) {
-	file, err := daemon.RegularFile(cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml"))
+	file := cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")
+	_, err := daemon.RegularFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 			Lines: []string{"mkdir -p -m 700 " + dir}, Apply: func() error { return os.MkdirAll(dir, 0o700) },
 		})
 	}
-	if daemon.SharedFolder(dir) == "" {
+	if SharedFolder(dir) == "" {
 		list = append(list, restrictMode(dir, 0o077)...)
 	}
 	return list, nil

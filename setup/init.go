@@ -1,6 +1,6 @@
 // Package setup prepares a machine for the bot: `synthbot init` asks questions and writes the
 // answers into the configuration, `synthbot service install` writes the files that systemd
-// needs. It does not run the bot.
+// needs. It also finds what is wrong on the machine and can be fixed, for `synthbot check`. It does not run the bot.
 //
 // # How a configuration file is changed
 //

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"synthbot/config"
+	"synthbot/core/secret"
 	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/systemd"
@@ -113,7 +115,7 @@ var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
 
 // inspectConfig collects the programs and secrets that the configuration names, and notes for the user.
 func (s *Service) inspectConfig(c *daemon.Config) {
-	daemon.WalkConfig(c, func(key, text string) {
+	walkConfig(c, func(key, text string) {
 		if key == "command" {
 			s.programs = append(s.programs, text)
 		} else {
@@ -135,6 +137,28 @@ func (s *Service) inspectConfig(c *daemon.Config) {
 		s.note("the bot will start %s: the unit allows no program but synthbot itself; "+
 			"--tools adds a drop-in that does", strings.Join(s.programs, ", "))
 	}
+}
+
+// walkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
+// that the bot runs (key "command").
+func walkConfig(c *daemon.Config, f func(key, text string)) {
+	c.Walk(func(s config.Setting) {
+		key, _ := s.Key[len(s.Key)-1].(string)
+		switch value := s.Value.Interface().(type) {
+		case secret.Secret:
+			if !value.IsZero() {
+				f(key, value.Reveal())
+			}
+		case map[string]secret.Secret:
+			for name, secret := range value {
+				f(name, secret.Reveal())
+			}
+		case []string:
+			if s.Kind == "program" && len(value) > 0 {
+				f("command", value[0])
+			}
+		}
+	})
 }
 
 // inspectSecret adds a secret's file to the credentials, or a note if that is not possible.

@@ -45,10 +45,17 @@ func ReadHeld(r core.Record) (*Held, error) {
 }
 
 // MayDecide reports whether a user may confirm or cancel the step: the one who asked for it,
-// and admins.
+// and admins. Moderators may decide what was asked in the name of their place.
 func (h *Held) MayDecide(a core.Author) bool {
 	who, _ := h.Who.Author()
-	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID
+	return a.Rank >= core.RankAdmin || a.ID != "" && a.ID == who.ID || h.AskedByPlace() && a.Rank >= who.Rank
+}
+
+// AskedByPlace reports whether a moderator asked for the step in the name of the place. Platforms do not say which
+// one, and presses of buttons come from the moderator's own account.
+func (h *Held) AskedByPlace() bool {
+	who, _ := h.Who.Author()
+	return who.Channel == core.ChannelLinked && who.Rank >= core.RankModerator
 }
 
 // Expired reports whether it is too late to confirm the step.

@@ -195,14 +195,23 @@ func TestExecuteLeavesHeldSteps(t *testing.T) {
 }
 
 // TestWhoMayConfirm: only the one user who asked, and admins, may confirm. Users without an id may
-// not.
+// not. Moderators may confirm what was asked in the name of their place.
 func TestWhoMayConfirm(t *testing.T) {
 	anonymous := Requester{Path: here, Authors: []core.Author{{}}}
+	place := func(channel core.Channel, rank core.Rank) Requester {
+		return Requester{Path: here, Authors: []core.Author{{ID: "-100", Rank: rank, Channel: channel}}}
+	}
 	for _, tc := range []struct {
 		asked Requester
 		by    core.Author
 		may   bool
 	}{
+		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, true},
+		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "1"}, false},
+		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "-100"}, true},
+		{place(core.ChannelLinked, core.RankMember), core.Author{ID: "1", Rank: core.RankModerator}, false},
+		{place(core.ChannelOther, core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, false},
+		{place("", core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, false},
 		{by(core.RankMember), core.Author{ID: "1"}, true},
 		{by(core.RankMember), core.Author{ID: "2"}, false},
 		{by(core.RankMember), core.Author{ID: "2", Rank: core.RankModerator}, false},

@@ -107,6 +107,7 @@ type StepResult struct {
 	Output   json.RawMessage // for the model; nil: nothing to say
 	For      int             // the step that it replaces or follows from; 0: it is the plan's own
 	Held     *Held           // if pending
+	Refused  bool            // skipped because of the action's own check
 	undone   bool            // by an earlier attempt, after it was done
 }
 

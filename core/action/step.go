@@ -229,7 +229,9 @@ func (e *execution) check(ctx context.Context, t task, d *Definition, c core.Cal
 		return r, fmt.Errorf("%s: %w", d.Name, err)
 	}
 	e.log().Info("action refused", "action", d.Name, "err", err)
-	return skipped(t, err), nil
+	r = skipped(t, err)
+	r.Refused = true
+	return r, nil
 }
 
 // decodePayload reads the payload of a step; nil if it is not an object.

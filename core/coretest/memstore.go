@@ -101,14 +101,14 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 	if s.closed {
 		return core.ErrClosed
 	}
-	muted := s.mutedTurns(b)
-	people, gone := s.mute(b)
+	muted, gone := s.mutedTurns(b), s.answersForgotten(ctx)
+	people, erased := s.mute(b)
 	b.Known, b.Begun = make([]bool, len(b.Append)), make([]bool, len(b.Append))
 	for i := range b.Append {
 		e := &b.Append[i]
 		path, _ := s.resolve(e.Message.Path)
 		idle := !slices.Contains(s.place(path).waits, true)
-		b.Known[i] = s.appendFrom(e, people, gone)
+		b.Known[i] = s.appendFrom(e, people, erased)
 		if b.Begin && idle && e.Due && !b.Known[i] {
 			b.Begun[i] = true
 			key := core.Key{Turn: core.TurnID{Path: e.Message.Path, Seq: e.Message.Seq}}
@@ -120,7 +120,7 @@ func (s *MemStore) Commit(ctx context.Context, b *core.Batch) error {
 		s.change(b.Change[i])
 	}
 	for _, r := range b.Journal {
-		if r.Key.Turn = s.turn(r.Key.Turn); muted[r.Key.Turn] {
+		if r.Key.Turn = s.turn(r.Key.Turn); gone || muted[r.Key.Turn] {
 			continue
 		}
 		r.Data = slices.Clone(r.Data)
@@ -238,6 +238,7 @@ func (s *MemStore) append(e *core.Entry) (known bool) {
 		return true
 	}
 	l := s.place(path)
+	e.Data = core.Renumber(e.Data, shift)
 	e.Message.Seq = uint64(len(l.entries)) + 1
 	if e.Message.ID != "" {
 		if s.ids[from] == nil {
@@ -443,7 +444,7 @@ func (s *MemStore) move(from, to core.Path) {
 	shift := uint64(len(l.entries))
 	held := slices.Contains(l.waits, true)
 	for i, e := range old.entries {
-		e.Message.Path, e.Message.Seq = to, e.Message.Seq+shift
+		e.Message.Path, e.Message.Seq, e.Data = to, e.Message.Seq+shift, core.Renumber(e.Data, shift)
 		if held && uint64(i) < old.answered {
 			e.Due = false
 		}

@@ -20,6 +20,8 @@ type Room struct {
 	Looks   bool // it searches its messages for what an earlier attempt may have sent
 	// Fail, if set, is called before each message is sent, which fails with its error.
 	Fail func(text string) error
+	// Refuse, if set, is called before a message is journalled as begun, and refuses it with its error.
+	Refuse func(c core.Call) error
 	// Lose, if set, is called after each message was sent. Its error replaces the platform's
 	// reply.
 	Lose func(text string) error
@@ -52,7 +54,12 @@ func (r *Room) Actions() []core.Action {
 		Name: core.MessagePrefix + r.name, Brief: "Send a message to a place of this room",
 		Schema:     json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","minLength":1},"interface_path":{"type":"string"}},"required":["text"]}`),
 		Examples:   core.Examples{Description: "Says something.", Examples: []core.Example{{Scenario: "Say hello", Payload: json.RawMessage(`{"text":"Hello!"}`)}}},
-		Idempotent: true, Essential: true, Do: r.do,
+		Idempotent: true, Essential: true, Do: r.do, Check: func(_ context.Context, c core.Call) error {
+			if r.Refuse == nil {
+				return nil
+			}
+			return r.Refuse(c)
+		},
 	}}
 }
 

@@ -133,6 +133,25 @@ func moveCases() map[string]func(*testing.T, *testedStore) {
 			s.answer(kitchen, 2)
 			same(t, "waiting at the end", len(s.waiting()), 0)
 		},
+		"questions name their turns by the new numbers": func(t *testing.T, s *testedStore) {
+			with := func(place core.Path, id, data string) core.Entry {
+				e := said(place, id, "x")
+				e.Data = data
+				return e
+			}
+			s.append(said(barn, "0", "x"), with(barn, "1", "confirm:1.1.1"))
+			s.append(with(kitchen, "1", "confirm:7.1.2"), with(kitchen, "2", "confirm:x"), with(kitchen, "3", "other"))
+			s.change(migration)
+			s.append(with(kitchen, "4", "confirm:7.1.2:y"), with(barn, "4", "confirm:9.1.2:y"))
+			s.reopen()
+			var data []string
+			for _, e := range s.last(barn, 9) {
+				data = append(data, e.Data)
+			}
+			same(t, "data", data, []string{
+				"", "confirm:1.1.1", "confirm:9.1.2", "confirm:x", "other", "confirm:9.1.2:y", "confirm:9.1.2:y",
+			})
+		},
 		"ids of the old place are no ids of the new one": func(t *testing.T, s *testedStore) {
 			s.append(said(kitchen, "1", "old one"))
 			s.change(migration)

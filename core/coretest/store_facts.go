@@ -138,6 +138,7 @@ func factCases() map[string]func(*testing.T, *testedStore) {
 		"nor do forwards of nobody knows whom":                oldForwards,
 		"requests are dated by the platform's clock":          wrongClocks,
 		"what was settled beside a turn goes with its author": forgottenBeside,
+		"what somebody else decided goes with who asked":      forgottenAsker,
 	}
 }
 
@@ -193,6 +194,45 @@ func forgottenBeside(t *testing.T, s *testedStore) {
 		same(t, "journal", len(s.journal(turn)), 0)
 	}
 	same(t, "due", words(s.due(kitchen)), []string{"still waits"})
+}
+
+// forgottenAsker: the answer of a turn in which somebody else decides what a user asked for is erased with that user,
+// whether it is written before or after that. The turn writes no records afterwards, either.
+func forgottenAsker(t *testing.T, s *testedStore) {
+	k := s.facts()
+	asks := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "1", "SECRET"))[0].Message.Seq}
+	s.commit(&core.Batch{Answered: []core.TurnID{asks}})
+	decide := func(id string) (core.TurnID, *core.Batch) {
+		press := asked(kitchen, id, "yes")
+		press.Message.Author.ID = "8"
+		turn := core.TurnID{Path: kitchen, Seq: s.append(press)[0].Message.Seq}
+		reply := said(kitchen, "r"+id, "SECRET is done")
+		reply.Self, reply.Message.Author = true, core.Author{Name: "Bot", Bot: true}
+		data := core.JSON(core.TurnRecord{Last: turn.Seq, Attempts: 1, Askers: []string{"7"}})
+		return turn, &core.Batch{
+			Append: []core.Entry{reply}, Answered: []core.TurnID{turn},
+			Journal: []core.Record{{Key: core.Key{Turn: turn}, Progress: core.ProgressStarted, Data: data}},
+		}
+	}
+	_, end := decide("2")
+	s.commit(end)
+	turn, end := decide("3")
+	s.commit(&core.Batch{Journal: end.Journal})
+	began := epochs.WithTurn(t.Context(), turn, k.Epoch())
+	wantError(t, "Forget", k.Forget(t.Context(), jayPath), nil)
+	step := core.Key{Turn: asks, Round: 1, Step: 1}
+	done := []core.Record{{Key: step, Progress: core.ProgressDone, Data: []byte(`"SECRET"`)}}
+	wantError(t, "Commit", s.Commit(began, &core.Batch{Journal: done}), nil)
+	wantError(t, "Commit", s.Commit(began, end), nil)
+	s.reopen()
+	var left []string
+	for _, text := range words(s.last(kitchen, 100)) {
+		if text != "" {
+			left = append(left, text)
+		}
+	}
+	same(t, "left", left, []string{"yes", "yes"})
+	same(t, "journals", len(s.journal(asks))+len(s.journal(turn)), 0)
 }
 
 // forgotten: everything about a user is erased, and turns and facts that were begun before

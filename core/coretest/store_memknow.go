@@ -446,11 +446,14 @@ func (s *MemStore) forgetTurns(path core.Path, l *memPlace, id string) {
 		if key.Turn.Path != path || key != (core.Key{Turn: key.Turn}) || json.Unmarshal(r.Data, &o) != nil {
 			continue
 		}
+		concerns := slices.Contains(o.Askers, id)
 		for i := key.Turn.Seq; i > 0 && i <= min(o.Last, uint64(len(l.entries))); i++ {
-			if l.entries[i-1].Message.Author.ID == id && (l.entries[i-1].Due || i == key.Turn.Seq) {
-				s.knowledge.muted[key.Turn] = l.waits[key.Turn.Seq-1]
-				s.dropRecords(key.Turn)
-			}
+			e := &l.entries[i-1]
+			concerns = concerns || e.Message.Author.ID == id && (e.Due || i == key.Turn.Seq)
+		}
+		if concerns {
+			s.knowledge.muted[key.Turn] = l.waits[key.Turn.Seq-1]
+			s.dropRecords(key.Turn)
 		}
 	}
 }
@@ -476,6 +479,12 @@ func (s *MemStore) mutedTurns(b *core.Batch) map[core.TurnID]bool {
 // mute returns the users whom the ending turns of a batch answer, and whether one of the turns was muted, because it
 // answers somebody who was forgotten.
 func (s *MemStore) mute(b *core.Batch) (people []string, muted bool) {
+	for _, r := range b.Journal {
+		var o core.TurnRecord
+		if r.Key == (core.Key{Turn: r.Key.Turn}) && json.Unmarshal(r.Data, &o) == nil {
+			people = append(people, o.Askers...)
+		}
+	}
 	for _, mark := range b.Answered {
 		turn := s.turn(mark)
 		l := s.place(turn.Path)

@@ -83,7 +83,7 @@ type Reader interface {
 	// whose text fits; "" if there is none.
 	Search(ctx context.Context, place string, since time.Time, after string, fits func(text string) bool) (
 		message string, err error)
-	// Read returns a message's text. ok is false if it does not exist or is no longer accessible.
+	// Read returns a message's text. ok is false if it does not exist.
 	Read(ctx context.Context, place, message string) (text string, ok bool, err error)
 	// NonceAge returns the minimum time for which the platform remembers a nonce.
 	NonceAge() time.Duration

@@ -181,6 +181,9 @@ func (d *Drafts) leftoversIn(ctx context.Context, place string) (list []note) {
 	})
 }
 
+// unreadableAge is the age from which the note of a message that the platform does not let the bot read is given up.
+const unreadableAge = 24 * time.Hour
+
 // Clear deletes the drafts that an earlier process left behind in a place. It is called before anything is
 // sent there, and blocks until the platform has responded.
 func (d *Drafts) Clear(ctx context.Context, place string) {
@@ -193,7 +196,9 @@ func (d *Drafts) Clear(ctx context.Context, place string) {
 		case d.opt.Reader != nil && time.Since(n.At) >= d.opt.Left: // retries have ended by now
 			text, ok, err := d.opt.Reader.Read(ctx, n.Place, n.ID)
 			switch {
-			case err != nil:
+			case err != nil && d.opt.Platform.Outcome(err) == Refused && time.Since(n.At) >= unreadableAge:
+				d.removeNote(ctx, n)
+			case err != nil: // the place may be closed to the bot for a while
 				d.opt.Log.Warn("left-over draft not read", "path", n.Place, "err", err)
 			case ok && hashOf(text) != n.Final: // the message did not become the answer
 				d.deleteLeftover(ctx, n, n)

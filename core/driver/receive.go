@@ -35,13 +35,15 @@ func keyOf(group []core.Event) eventKey {
 // Receive stores groups of events, each of one place, in one commit, or one by one if that fails because of one of
 // them. After an error, the caller calls Receive again with the same groups, perhaps among others.
 func (r *Receiver) Receive(ctx context.Context, groups [][]core.Event) error {
-	skipped := func(group []core.Event) bool { return r.faults[keyOf(group)] >= MaxDamaged }
-	groups = slices.DeleteFunc(slices.Clone(groups), skipped)
+	if len(r.faults) > 0 {
+		skipped := func(group []core.Event) bool { return r.faults[keyOf(group)] >= MaxDamaged }
+		groups = slices.DeleteFunc(slices.Clone(groups), skipped)
+	}
 	var err error
-	if len(groups) > 1 {
+	if len(groups) > 0 {
 		err = r.Inbox.Receive(ctx, slices.Concat(groups...)...)
 	}
-	if len(groups) == 1 || errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
+	if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
 		err = r.receiveEach(ctx, groups)
 	}
 	if err == nil {

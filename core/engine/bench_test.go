@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkReadStream measures reading a streamed answer of 50 events.
+// BenchmarkReadStream measures a call that is answered with a stream of 50 events.
 func BenchmarkReadStream(b *testing.B) {
 	var in strings.Builder
 	for i := range 48 {
@@ -17,8 +17,7 @@ func BenchmarkReadStream(b *testing.B) {
 	in.WriteString(`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":48}}` + "\n\ndata: [DONE]\n\n")
 	b.ReportAllocs()
 	for b.Loop() {
-		c := &call{provider: &provider{preset: preset{wire: openAI{}}}, stream: func(string) {}}
-		if err := c.readStream(strings.NewReader(in.String())); err != nil || c.got.stop != "stop" {
+		if c, err := streamed(b.Context(), openAI{}, in.String(), func(string) {}); err != nil || c.got.stop != "stop" {
 			b.Fatal(err)
 		}
 	}

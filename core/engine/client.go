@@ -236,9 +236,33 @@ func (c *call) GenerateContent(
 		return nil, err
 	}
 	defer response.Body.Close()
-	err = c.read(response)
-	c.got = c.got.cut()
-	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, err
+	stream, whole, err := openAnswer(response)
+	if err != nil {
+		return nil, err
+	}
+	events, size := c.preset.wire.events(), 0
+	if stream == nil {
+		_, err = events.event("", whole)
+	} else {
+		err = readEvents(stream, func(name string, data []byte) error {
+			piece, err := events.event(name, data)
+			size += len(piece)
+			c.pieces++
+			if piece != "" && size <= maxAnswer && c.stream != nil {
+				c.stream(piece)
+			}
+			if err == nil && size > maxAnswer {
+				return errStop
+			}
+			return err
+		})
+	}
+	got, finished := events.reply()
+	c.got = got.cut()
+	if err != nil && !finished && !errors.Is(err, errStop) {
+		return nil, err
+	}
+	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, nil
 }
 
 // usage returns the tokens that the server counted, or else an estimate. An incomplete answer
@@ -258,56 +282,25 @@ func (c *call) usage() llm.Usage {
 	return u
 }
 
-// read reads the answer. The server decides whether it is a stream.
-func (c *call) read(response *http.Response) error {
+// openAnswer returns an answer as a stream of events or, if the server does not stream it, as a whole: one event.
+func openAnswer(response *http.Response) (stream io.Reader, whole []byte, err error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		return c.readStream(response.Body)
+		return response.Body, nil, nil
 	}
-	data, err := readBody(response)
+	whole, err = readBody(response)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	start := bytes.TrimLeft(data[:min(len(data), 64)], " \r\n\t")
+	start := bytes.TrimLeft(whole[:min(len(whole), 64)], " \r\n\t")
 	isField := func(name string) bool { return bytes.HasPrefix(start, []byte(name)) }
 	if slices.ContainsFunc([]string{"data:", "event:", "error:", ":"}, isField) { // a stream of another Content-Type
-		return c.readStream(bytes.NewReader(data))
+		return bytes.NewReader(whole), nil, nil
 	}
-	if !isObject(data) {
-		return errNoAnswer
+	if !isObject(whole) {
+		return nil, nil, errNoAnswer
 	}
-	events := c.preset.wire.events()
-	if _, err := events.event("", data); err != nil && !errors.Is(err, errStop) {
-		return err
-	}
-	c.got, _ = events.reply()
-	return nil
-}
-
-func (c *call) readStream(body io.Reader) error {
-	events := c.preset.wire.events()
-	size := 0
-	err := readEvents(body, func(name string, data []byte) error {
-		piece, err := events.event(name, data)
-		size += len(piece)
-		c.pieces++
-		if piece != "" && size <= maxAnswer && c.stream != nil {
-			c.stream(piece)
-		}
-		if err == nil && size > maxAnswer {
-			return errStop
-		}
-		return err
-	})
-	var finished bool
-	c.got, finished = events.reply()
-	if err == nil || finished {
-		return nil
-	}
-	if _, ok := errors.AsType[*httpError](err); ok {
-		return err
-	}
-	return fmt.Errorf("%w: %w", errCut, err)
+	return nil, whole, nil
 }
 
 // cut shortens an answer to maxAnswer bytes, and drops its tool calls, if it is longer. Without a

@@ -33,7 +33,7 @@ const doneMark = "[DONE]"
 // event's name and data, which are valid until each returns. If the data are a complete
 // JSON value, any further line ends the event, because some servers omit the blank line. The
 // end of the stream ends the last event. readEvents returns nil at the end of the stream and
-// when each returns errStop.
+// when each returns errStop. An error of the stream itself wraps errCut.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
@@ -53,10 +53,10 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	for more := true; more; {
 		more = lines.Scan()
 		if errors.Is(lines.Err(), bufio.ErrTooLong) || len(data) > maxEvent {
-			return errEvent
+			return fmt.Errorf("%w: %w", errCut, errEvent)
 		}
 		if lines.Err() != nil {
-			return fmt.Errorf("stream: %w", lines.Err())
+			return fmt.Errorf("%w: stream: %w", errCut, lines.Err())
 		}
 		line := lines.Bytes()
 		if !more || len(line) == 0 || isComplete() {

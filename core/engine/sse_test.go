@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 func TestReadEvents(t *testing.T) {
@@ -54,6 +58,22 @@ func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	}
 }
 
+// stream is a server that answers each request with it.
+type stream string
+
+func (s stream) RoundTrip(*http.Request) (*http.Response, error) {
+	header, body := http.Header{"Content-Type": {"text/event-stream"}}, io.NopCloser(strings.NewReader(string(s)))
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body}, nil
+}
+
+// streamed makes a call that is answered with a stream.
+func streamed(ctx context.Context, w wire, in string, show func(piece string)) (*call, error) {
+	server := &provider{preset: preset{wire: w}, transport: &transport{base: stream(in), clock: time.Now}}
+	c := &call{provider: server, stream: show}
+	_, err := c.GenerateContent(ctx, nil)
+	return c, err
+}
+
 // FuzzStream checks that the shown text equals the answer and that tool calls are valid, whatever a server
 // streams.
 func FuzzStream(f *testing.F) {
@@ -67,11 +87,11 @@ func FuzzStream(f *testing.F) {
 			w = anthropicWire{}
 		}
 		var shown strings.Builder
-		c := &call{provider: &provider{preset: preset{wire: w}}, stream: func(p string) { shown.WriteString(p) }}
-		if err := c.readStream(strings.NewReader(in)); err != nil {
+		c, err := streamed(t.Context(), w, in, func(p string) { shown.WriteString(p) })
+		if err != nil {
 			return
 		}
-		r := c.got.cut()
+		r := c.got
 		if !strings.HasPrefix(shown.String(), r.text) && !strings.Contains(in, "content_block") {
 			t.Fatalf("shown %q, answered %q", shown.String(), r.text)
 		}

@@ -50,7 +50,7 @@ func (c Correction) Request() llm.Request {
 	retry := []llm.Utterance{{Role: llm.RoleModel, Text: reply}, {Role: llm.RoleUser, Text: message}}
 	reserve := textSize(p.parts.plan()) + textSize(message) + textSize(reply)
 	if !p.fits(reserve) {
-		smaller, err := buildWithin(p.parts, p.limits, reserve)
+		smaller, err := Build(p.parts, p.limits, message, reply)
 		if err != nil {
 			r := p.Request()
 			r.Messages = retry[1:]

@@ -93,25 +93,50 @@ type Prompt struct {
 	draft  *draft
 }
 
-// Build makes the prompt for an engine with these limits. It keeps p, which must not change as long as the prompt is
-// used. The error is a *llm.Error of kind llm.ErrorTooLong that names the sizes.
-func Build(p *Parts, l llm.Limits) (Prompt, error) { return buildWithin(p, l, textSize(p.plan())) }
-
-// build leaves reserve characters free for the messages that follow the prompt.
-func build(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
-	d := newDraft(p, l)
-	d.fixed += d.spared
+// Build makes the prompt for an engine with these limits: it writes and measures every part once, and reduces what is
+// too long. It leaves room for the messages that follow the prompt: the model's plan, if there is one, and further
+// texts. It includes example dialogue only if the texts that stay the same in every turn take at most half of the
+// limit, so that it does not come and go. It keeps p, which must not change as long as the prompt is used. The error is
+// a *llm.Error of kind llm.ErrorTooLong that names the sizes.
+func Build(p *Parts, l llm.Limits, following ...string) (Prompt, error) {
+	reserve := textSize(p.plan())
+	for _, text := range following {
+		reserve += textSize(text)
+	}
+	d, spared := &draft{system: p.system()}, 0 // characters of example dialogue that was left out
+	if p.Chat && !p.Lite {
+		d.verbose = rulesChat
+	}
+	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
+	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
+		spared = d.size
+		d.preamble = p.preamble(l.Dialect, "")
+		spared -= d.size
+	}
+	d.write(p, l)
+	d.fixed = frame + d.input.size + d.actions.size + d.size
+	if len(d.system.raw) > 0 {
+		d.fixed += len(`"system_message":,`) + d.system.size
+	}
+	if d.verbose != "" {
+		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
+	}
+	d.fixed += spared
 	d.before = d.total(0)
-	d.fixed -= d.spared
+	d.fixed -= spared
 	if err := d.reduce(reserve, l); err != nil {
 		return Prompt{}, err
 	}
 	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
-	return Prompt{
+	out := Prompt{
 		Context: context, Input: d.input.raw, System: d.system.raw,
 		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
 		Before: d.before, Size: d.total(d.before), parts: p, limits: l, draft: d,
-	}, nil
+	}
+	if out.fits(reserve) {
+		return out, nil
+	}
+	return out.withinTokens(reserve, following)
 }
 
 // JSON returns the compact JSON of the prompt, of Size characters. '<', '>' and '&' are not escaped.
@@ -152,30 +177,6 @@ func (p *Prompt) Sections() []watch.Section {
 		}
 	}
 	return list
-}
-
-// newDraft writes and measures every part once. It includes example dialogue only if the texts that stay the same in
-// every turn take at most half of the limit, so that it does not come and go.
-func newDraft(p *Parts, l llm.Limits) *draft {
-	d := &draft{system: p.system()}
-	if p.Chat && !p.Lite {
-		d.verbose = rulesChat
-	}
-	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
-	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
-		d.spared = d.size
-		d.preamble = p.preamble(l.Dialect, "")
-		d.spared -= d.size
-	}
-	d.write(p, l)
-	d.fixed = frame + d.input.size + d.actions.size + d.size
-	if len(d.system.raw) > 0 {
-		d.fixed += len(`"system_message":,`) + d.system.size
-	}
-	if d.verbose != "" {
-		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
-	}
-	return d
 }
 
 // write writes the user message: the context, and what the turn answers.

@@ -24,7 +24,6 @@ type draft struct {
 	input, system part
 	text          string // of the user message
 	verbose       string
-	spared        int // characters of example dialogue that was left out
 	fixed         int // characters without the context's value and the number at the end
 	before        int // characters before reduction
 	limit         int // of characters

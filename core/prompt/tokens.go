@@ -1,50 +1,48 @@
 package prompt
 
-import (
-	"synthbot/core/llm"
-)
+import "synthbot/core/llm"
 
-// buildWithin builds a prompt that also keeps to the limit of tokens. Only the model knows how many tokens a text has,
-// so their number is estimated, rather too high. If the estimate is over the limit, the prompt is built again with
-// fewer characters. Nearly every prompt is built only once.
-func buildWithin(p *Parts, l llm.Limits, reserve int) (Prompt, error) {
-	out, err := build(p, l, reserve)
-	if l.Tokens <= 0 {
-		return out, err
-	}
-	before, tight, room := out.Before, l, max(l.Tokens-estimateTokens(reserve), 1)
+// withinTokens builds a prompt that has too many tokens again, with fewer characters. Only the model knows how many
+// tokens a text has, so their number is estimated, rather too high. Nearly every prompt is built only once.
+func (p *Prompt) withinTokens(reserve int, following []string) (out Prompt, err error) {
+	out = *p
+	within := p.limits // characters alone
+	within.Tokens = 0
+	room := max(p.limits.Tokens-estimateTokens(reserve), 1)
 	for range maxBuilds {
-		n := 0
-		if err == nil {
-			n = out.tokens()
-		}
+		n := out.tokens()
 		if n <= room {
 			break
 		}
 		long := out.Size + reserve
-		tight.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
-		if out, err = build(p, tight, reserve); err != nil && l.Learned {
-			out, err = shortest(p, l, reserve, tight.Chars, long)
+		within.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
+		out, err = Build(p.parts, within, following...)
+		if err != nil && p.limits.Learned {
+			out, err = shortest(p.parts, within, following, long)
+			break
+		}
+		if err != nil {
 			break
 		}
 	}
-	out.Before, out.limits = before, l
+	out.Before, out.limits = p.Before, p.limits
 	return out, err
 }
 
 // shortest builds about the shortest possible prompt. A limit of long characters
-// is possible, one of short characters is not.
-func shortest(p *Parts, l llm.Limits, reserve, short, long int) (Prompt, error) {
+// is possible, the one in l is not.
+func shortest(p *Parts, l llm.Limits, following []string, long int) (Prompt, error) {
+	short := l.Chars
 	for range maxBuilds {
 		l.Chars = (short + long) / 2
-		if _, err := build(p, l, reserve); err != nil {
+		if _, err := Build(p, l, following...); err != nil {
 			short = l.Chars
 		} else {
 			long = l.Chars
 		}
 	}
 	l.Chars = long
-	return build(p, l, reserve)
+	return Build(p, l, following...)
 }
 
 // maxBuilds bounds the tries to get below a limit.

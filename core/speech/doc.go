@@ -44,7 +44,7 @@ type In struct {
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
 	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"whisper-1" doc:"The server's model."`
-	Program  []string      `toml:"program" kind:"program" example:"whisper-cli, --no-prints, --no-timestamps, {file}" doc:"The program and its arguments. It reads the sound file {file} and writes the words to standard output. {language} is the conversation's language, or auto."`
+	Program  []string      `toml:"program" kind:"program" example:"whisper-cli, --no-prints, --no-timestamps, {file}" doc:"The program, its path relative to the configuration file or its name in PATH, and its arguments. It reads the sound file {file} and writes the words to standard output. {language} is the conversation's language, or auto."`
 	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"30m" doc:"How long the recognition of one voice message may take."`
 	Parallel int           `toml:"parallel" default:"2" min:"1" max:"100" doc:"How many voice messages are recognised at a time."`
 	Longest  time.Duration `toml:"longest" default:"10m" min:"1s" max:"4h" doc:"The longest voice message that is recognised."`
@@ -67,7 +67,7 @@ type Out struct {
 	BaseURL  string        `toml:"base_url" default:"https://api.openai.com/v1" doc:"The address of the API."`
 	APIKey   secret.Secret `toml:"api_key" example:"env:SPEECH_KEY" doc:"The server's key."`
 	Model    string        `toml:"model" default:"tts-1" doc:"The server's model."`
-	Program  []string      `toml:"program" kind:"program" example:"espeak-ng, --stdin, -w, {file}" doc:"The program and its arguments. It reads the text from standard input and writes a WAV or Ogg file to {file}, or to standard output. {voice} is the voice."`
+	Program  []string      `toml:"program" kind:"program" example:"espeak-ng, --stdin, -w, {file}" doc:"The program, its path relative to the configuration file or its name in PATH, and its arguments. It reads the text from standard input and writes a WAV or Ogg file to {file}, or to standard output. {voice} is the voice."`
 	Voice    string        `toml:"voice" default:"" doc:"The provider's name of a voice; empty: its usual one. A persona may name its own."`
 	When     string        `toml:"when" default:"never" oneof:"never|reply|always" doc:"Which answers are also spoken. reply: those to voice messages. The action speak speaks in any case."`
 	Timeout  time.Duration `toml:"timeout" default:"60s" min:"1s" max:"10m" doc:"How long the synthesis of one answer may take."`

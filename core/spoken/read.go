@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"synthbot/core/txt"
 )
 
 // Errors that the errors of a Reader wrap. ErrOften wraps ErrUnclear, and ErrNever wraps ErrPast.
@@ -170,6 +172,20 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 		return When{}, rest, err
 	}
 	return w, rest, nil
+}
+
+// IsLikeUnit reports whether a word is a unit of time, or a longer one with one letter wrong.
+func (r *Reader) IsLikeUnit(word string) bool {
+	word = txt.Fold(word)
+	for _, l := range r.lexicons() {
+		for phrase, meanings := range l.phrases {
+			isUnit := len(meanings) == 1 && meanings[0][0].kind == unit
+			if isUnit && (phrase == word || len(phrase) > 3 && txt.Distance(phrase, word) <= 1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // FindSpan reads the length of time at the start of a text, such as "2 hours", "1w2d" or "until Friday" as of now, or

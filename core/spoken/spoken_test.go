@@ -344,6 +344,19 @@ func TestFindSpan(t *testing.T) {
 	}
 }
 
+// TestLikeUnit: units in all languages are recognised, also if they are misspelled.
+func TestLikeUnit(t *testing.T) {
+	for word, want := range map[string]bool{
+		"m": true, "h": true, "day": true, "Minuts": true, "houres": true, "dayz": true, "Stundn": true, "settimana": true,
+		"giornu": true, "jours": true, "años": true, "horas": true,
+		"warnings": false, "people": false, "nd": false, "x": false, "spam": false, "mal": false, "volte": false, "": false,
+	} {
+		if got := New("en", nil).IsLikeUnit(word); got != want {
+			t.Errorf("%q: got %v, want %v", word, got, want)
+		}
+	}
+}
+
 // TestUntilWhen: a text with an end time is an error if that time is past or not understood.
 func TestUntilWhen(t *testing.T) {
 	for text, want := range map[string]error{

@@ -36,7 +36,7 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 	switch {
 	case err != nil:
 		return err
-	case strings.HasPrefix(e.Data, questionMark):
+	case strings.HasPrefix(e.Data, core.QuestionMark):
 		return core.Errorf(core.Forbidden, "that is a question to a user, which cannot be changed or deleted")
 	case c.Author.Rank < core.RankModerator && !answeredOnly(&e, c.Author.ID):
 		return core.Errorf(core.Forbidden, "users may change or delete only the bot's answers to themselves")
@@ -69,7 +69,7 @@ func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (fou
 			if err != nil {
 				return err
 			}
-			if ok && (found.Message.ID == "" || strings.HasPrefix(e.Data, questionMark)) {
+			if ok && (found.Message.ID == "" || strings.HasPrefix(e.Data, core.QuestionMark)) {
 				found = e
 			}
 		}

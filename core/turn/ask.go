@@ -31,9 +31,14 @@ type exchange struct {
 	faults   []core.Fault
 }
 
-// ask asks the model for a plan, and lets it correct faults. Unless ctx ends, it always returns a plan that may
-// run. In the first round, it ends if one of the messages is deleted. Meanwhile the interface shows the bot as typing.
-func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
+// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it
+// always returns a plan that may run. In the first round, it ends if one of the messages is deleted. Meanwhile the
+// interface shows the bot as typing.
+func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
+	a.began = t.setup.Clock()
+	t.input.gather(ctx)
+	t.input.parts.Actions = t.input.offer(round)
+	a.Read = t.input.provenance()
 	t.notify(watch.StageThinking)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -43,13 +48,15 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 	}
 	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
-		return t.fallbackReply(errTooFast), context.Cause(ctx)
+		a.Plan = t.fallbackReply(errTooFast)
+		return a, context.Cause(ctx)
 	}
 	if typing != nil && !t.who.Mute {
 		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
 	}
-	c, err := exchange{turn: t, round: round}, ctx.Err()
+	c := exchange{turn: t, round: round}
 	var correction *prompt.Correction
+	err = ctx.Err()
 	for try := 0; err == nil; try++ {
 		var answer llm.Answer
 		began, before, trace := time.Now(), c.last.Text, watch.Ask{Round: int(round)}
@@ -71,9 +78,10 @@ func (t *turn) ask(ctx context.Context, round uint16) (core.Plan, error) {
 		correction = c.correction()
 	}
 	if ctx.Err() != nil {
-		return core.Plan{}, context.Cause(ctx)
+		return accepted{}, context.Cause(ctx)
 	}
-	return c.outcome(err), nil
+	a.Plan = c.outcome(err)
+	return a, nil
 }
 
 // note adds an answer to the trace of the turn.
@@ -114,11 +122,17 @@ func (c *exchange) outcome(err error) core.Plan {
 	return c.best
 }
 
-// request returns the request to an engine: the prompt, or a correction. It adds its contents to the trace.
+// request returns the request to an engine: the prompt, shortened if it is too long, or a correction. It adds its
+// contents to the trace.
 func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *watch.Ask) (r llm.Request, err error) {
 	t := c.turn
 	c.dialect = l.Dialect
-	p, err := c.build(l)
+	parts := &t.input.parts
+	p, err := prompt.Build(parts, l)
+	for isTooLong(err) && (!parts.Lite || len(parts.Messages) > mergeAbove) {
+		parts = t.input.fewerParts(parts)
+		p, err = prompt.Build(parts, l)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -141,27 +155,23 @@ func (c *exchange) request(l llm.Limits, correction *prompt.Correction, trace *w
 	return r, nil
 }
 
-// build builds the prompt for an engine. If it is too long, even shortened, it holds only the
-// essential actions; then, if many messages waited, only the latest of them.
-func (c *exchange) build(l llm.Limits) (p prompt.Prompt, err error) {
-	all := &c.turn.input.parts
-	parts := all
-	for {
-		p, err = prompt.Build(parts, l)
-		long, ok := errors.AsType[*llm.Error](err)
-		n := len(parts.Messages)
-		if !ok || long.Kind != llm.ErrorTooLong || parts.Lite && n <= mergeAbove {
-			return p, err
-		}
-		parts = new(*parts)
-		if parts.Lite {
-			parts.Messages = parts.Messages[n/2:]
-			parts.Standing = append(slices.Clip(all.Standing), fmt.Sprintf(
-				"There is no room for all that waited: %d earlier messages are not shown.",
-				len(all.Messages)-len(parts.Messages)))
-		}
-		parts.Lite = true
+func isTooLong(err error) bool {
+	e, ok := errors.AsType[*llm.Error](err)
+	return ok && e.Kind == llm.ErrorTooLong
+}
+
+// fewerParts returns the parts of a shorter prompt: with the essential actions only, and then, if many messages
+// waited, with the latest half of them.
+func (in *input) fewerParts(parts *prompt.Parts) *prompt.Parts {
+	fewer := new(*parts)
+	if parts.Lite {
+		fewer.Messages = parts.Messages[len(parts.Messages)/2:]
+		fewer.Standing = append(slices.Clip(in.parts.Standing), fmt.Sprintf(
+			"There is no room for all that waited: %d earlier messages are not shown.",
+			len(in.parts.Messages)-len(fewer.Messages)))
 	}
+	fewer.Lite = true
+	return fewer
 }
 
 // check reads an answer and validates its whole plan.

@@ -565,6 +565,31 @@ func TestReconfigureWakes(t *testing.T) {
 	})
 }
 
+// TestEditedBeforeAReload: a message that was edited while its interface was down is answered as edited once new
+// options make its place reachable.
+func TestEditedBeforeAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, t.TempDir())
+		defer s.Close()
+		asker := coretest.NewAsker(plan("ok"))
+		b := start(t, s, coretest.NewRoom("room"), asker, func(o *turn.Options) {
+			o.Places.Reaches = func(core.Path) bool { return false }
+		})
+		defer b.stop()
+		b.receive(said("1", "jay", "for four"))
+		synctest.Wait()
+		b.Reconfigure(b.options(func(o *turn.Options) { o.Places.Reaches, o.Places.Settle = nil, time.Second }))
+		time.Sleep(time.Second / 2)
+		edit := said("1", "jay", "for six")
+		edit.Kind = core.KindEdit
+		b.receive(edit)
+		b.ended(1)
+		if n := len(asker.Asked()); n != 1 || !strings.Contains(b.input(0), "for six") {
+			t.Errorf("the model was asked %d times, want once; the input is %s", n, b.input(0))
+		}
+	})
+}
+
 // TestDrainedWaitsForItsOwn: the function that Reconfigure returns waits for all turns that began
 // before it, and for none that began later.
 func TestDrainedWaitsForItsOwn(t *testing.T) {

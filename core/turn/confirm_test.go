@@ -87,6 +87,29 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// TestConfirmForThePlace: moderators confirm what was asked in the name of their place, as by an anonymous admin of a
+// group. Others read who can.
+func TestConfirmForThePlace(t *testing.T) {
+	b, bank := shop(t, true, pays, says)
+	asks := said("1", "-100", "pay Ann")
+	asks.Message.Author.Channel, asks.Message.Author.Rank = core.ChannelLinked, core.RankModerator
+	b.receive(asks)
+	b.ended(1)
+	b.receive(b.press("p1", "eve", "Confirm"))
+	b.ended(1)
+	want := []string{"This was asked in the name of this chat. Only its admins can answer it."}
+	if w := b.room.Whispers(); !slices.Equal(w, want) || len(bank.Calls()) != 0 {
+		t.Errorf("a member reads %q, want %q; paid %d times", w, want, len(bank.Calls()))
+	}
+	press := b.press("p2", "mia", "Confirm")
+	press.Message.Author.Rank = core.RankModerator
+	b.receive(press)
+	b.ended(1)
+	if len(bank.Calls()) != 1 || bank.Calls()[0].Author.ID != "-100" {
+		t.Errorf("unexpected payments %+v", bank.Calls())
+	}
+}
+
 // TestChoicesConfirmNothing: a press whose data answers a form confirms nothing.
 func TestChoicesConfirmNothing(t *testing.T) {
 	for _, answer := range []string{":1", ":w", ""} {
@@ -475,6 +498,58 @@ func TestPressAfterMove(t *testing.T) {
 		t.Errorf("the question was settled at %s", at)
 	}
 	b.stop()
+}
+
+// TestQuestionAfterRenumbering: a question from before a move can be answered, and expires, although the new place
+// already had messages, so that the turn that asked got another number.
+func TestQuestionAfterRenumbering(t *testing.T) {
+	for _, how := range []string{"press", "yes", "expiry"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, dir)
+				defer s.Close()
+				room := coretest.NewRoom("room")
+				asker := coretest.NewAsker(pays, plan("Welcome."), plan("And now?"), says)
+				b := start(t, s, room, asker, payable(t, room, time.Minute))
+				b.receive(said("1", "jay", "pay Ann"))
+				b.ended(1)
+				to := core.MustPath("room/2")
+				first := said("1", "jay", "hello")
+				first.Message.Path = to
+				b.receive(first)
+				b.ended(1)
+				move := core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: place, ID: "m"}}
+				b.receive(move)
+				switch how {
+				case "press":
+					b.receive(b.press("p", "jay", "Confirm"))
+				case "yes":
+					yes := said("2", "jay", "yes")
+					yes.Message.Path = to
+					b.receive(yes)
+				case "expiry":
+					time.Sleep(2 * time.Minute)
+				}
+				b.ended(1)
+				var did []string
+				for _, text := range room.Texts() {
+					_, result, ok := strings.Cut(text, "\n\n")
+					if ok {
+						did = append(did, result)
+					}
+				}
+				want := "✓ Done."
+				if how == "expiry" {
+					want = "⌛ The question has expired."
+				}
+				if !slices.Equal(did, []string{want}) {
+					t.Errorf("got %q, want %q; the room holds %q and %q", did, want, room.Texts(), room.Whispers())
+				}
+				b.stop()
+			})
+		})
+	}
 }
 
 // TestPressAfterMoveWhileAsking: the place moves while the question is sent, so that the message has no known id.

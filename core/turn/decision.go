@@ -100,7 +100,8 @@ func (d *decision) find(ctx context.Context) (found bool, err error) {
 		if held.Form != nil {
 			d.answer.Agreed, d.answer.Text = t.setup.formAnswer(held, &e.Message)
 		}
-		if held.Form != nil && d.answer.Text == "" { // a picture, a forward or a voice message without a text
+		wordless := d.answer.Text == "" || e.Message.IsSticker() // a picture, a forward, a voice message without a text
+		if held.Form != nil && wordless {
 			return false, nil
 		}
 	}
@@ -114,10 +115,7 @@ func (d *decision) load(ctx context.Context, known records, asked bool) {
 	t := d.turn
 	d.key = d.question.key(t.path)
 	d.origin, d.resumed = t.worker.journalOf(ctx, t.setup, d.key.Turn, known)
-	d.origin.begun = true // with this turn
-	if !d.resumed {
-		d.origin.people = append(t.causers(), t.path)
-	}
+	d.origin.begun, d.origin.people = true, t.journal.people // with this turn
 	r, ok := d.origin.Find(d.key)
 	if !asked { // the store does not find messages of the old place by their ids
 		sent := d.sentQuestion()
@@ -134,8 +132,9 @@ func (d *decision) load(ctx context.Context, known records, asked bool) {
 	}
 	d.held = held
 	for _, a := range held.Who.Authors {
-		d.origin.people = addPerson(d.origin.people, t.path, a.ID)
+		t.journal.addAskers([]string{a.ID})
 	}
+	d.origin.people = t.journal.people
 }
 
 // formAnswer reads a message as the answer to a form's question. agreed is false if it cancels the form.
@@ -210,7 +209,11 @@ func (d *decision) refusal() string {
 	if d.held == nil {
 		return "I no longer know what this was about."
 	}
-	if !t.messages[0].Self && !d.held.MayDecide(t.who.Authors[0]) {
+	switch {
+	case t.messages[0].Self || d.held.MayDecide(t.who.Authors[0]):
+	case d.held.AskedByPlace():
+		return "This was asked in the name of this chat. Only its admins can answer it."
+	default:
 		return "Only the person who asked for it can answer this."
 	}
 	r, _ := d.origin.Find(d.key)
@@ -280,7 +283,12 @@ func (d *decision) journalDecision(ctx context.Context) error {
 	before, ok := t.journal.Find(key)
 	switch {
 	case !ok:
-		return t.journal.Write(ctx, t.journal.record(key, core.ProgressAccepted, d.question.String()))
+		accepted := t.journal.record(key, core.ProgressAccepted, d.question.String())
+		err := t.journal.Write(ctx, t.turnRecord(core.ProgressStarted), accepted)
+		if err == nil && t.stale(ctx) { // see begin
+			err = errForgotten
+		}
+		return err
 	case d.resumed:
 		return nil
 	}

@@ -129,14 +129,17 @@ func TestFormAfterCommand(t *testing.T) {
 
 // TestFormNeedsWords: a message without words of its author does not answer a form.
 func TestFormNeedsWords(t *testing.T) {
-	forward, sticker, unheard := said("2", "jay", ""), said("2", "jay", ""), voice("2", "jay", "broken", true)
+	forward, picture, unheard := said("2", "jay", ""), said("2", "jay", ""), voice("2", "jay", "broken", true)
+	sticker := said("2", "jay", core.StickerText("👍"))
 	forward.Message.Foreign = []core.Foreign{{Text: "Eve", From: core.Author{ID: "eve"}}}
-	sticker.Message.Attachments = []core.Attachment{{Kind: core.MediaImage}}
+	picture.Message.Attachments = []core.Attachment{{Kind: core.MediaImage}}
+	sticker.Message.Attachments = picture.Message.Attachments
 	for name, tc := range map[string]struct {
 		event core.Event
 		reply string
 	}{
 		"forward": {forward, "Well?"},
+		"picture": {picture, "Well?"},
 		"sticker": {sticker, "Well?"},
 		"unheard": {unheard, "I'm sorry, I couldn't listen to your voice message just now. Could you write it, or try again later?"},
 	} {

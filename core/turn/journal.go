@@ -42,7 +42,8 @@ type journal struct {
 	epoch uint64 // in which its records were read
 	begun bool   // the attempt is on disk: what follows ends it
 
-	people []core.Path // its place, and who caused the turn
+	people []core.Path // its place, who caused the turn, and the askers
+	askers []string    // ids of the users who asked for what the turn decides
 
 	mu      sync.Mutex
 	records records
@@ -82,6 +83,15 @@ func (p *worker) journalOf(
 	}
 	p.journals[id] = j
 	return j, false
+}
+
+// addAskers adds users who asked for what the turn decides.
+func (j *journal) addAskers(ids []string) {
+	for _, id := range ids {
+		if !slices.Contains(j.askers, id) {
+			j.askers, j.people = append(j.askers, id), addPerson(j.people, j.id.Path, id)
+		}
+	}
 }
 
 // recall adds the messages that earlier attempts sent since that moment, which join the history, too.

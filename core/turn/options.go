@@ -94,8 +94,8 @@ type Places struct {
 	// Reaches reports whether an interface of this process can send to a place now;
 	// elsewhere messages wait. Nil: everywhere.
 	Reaches func(place core.Path) bool
-	// Settle is how long the messages that waited at the start wait for interfaces to receive how they were
-	// edited or deleted meanwhile. What is received in a place ends that there.
+	// Settle is how long the messages that waited at the start, or for an interface, wait for interfaces to receive
+	// how they were edited or deleted meanwhile. What is received in a place ends that there.
 	Settle time.Duration
 	// Elsewhere reports whether another process that uses the store serves a place. Nil: none does.
 	Elsewhere func(place core.Path) bool

@@ -25,10 +25,8 @@ type question struct {
 	ask   int
 }
 
-const questionMark = "confirm:"
-
 func (q question) String() string {
-	s := fmt.Sprintf("%s%d.%d.%d", questionMark, q.turn, q.round, q.step)
+	s := fmt.Sprintf("%s%d.%d.%d", core.QuestionMark, q.turn, q.round, q.step)
 	if q.ask > 0 {
 		s += fmt.Sprintf(".%d", q.ask)
 	}
@@ -44,7 +42,7 @@ const (
 
 // parseQuestion reads a question, and the answer behind it if there is one.
 func parseQuestion(s string) (q question, answer string, ok bool) {
-	rest, ok := strings.CutPrefix(s, questionMark)
+	rest, ok := strings.CutPrefix(s, core.QuestionMark)
 	if !ok {
 		return q, "", false
 	}

@@ -76,7 +76,8 @@ func (r *results) isReplaced(d *action.StepResult) bool {
 func (r *results) cannotWrite() bool {
 	return slices.ContainsFunc(r.latest, func(d action.StepResult) bool {
 		_, to := r.turn.snapshot.MessageOf(&d.Call, r.turn.path)
-		return to == r.turn.path && d.Progress == core.ProgressFailed && d.Outcome.Kind == core.Forbidden
+		refused := d.Refused || d.Progress == core.ProgressFailed
+		return to == r.turn.path && refused && d.Outcome.Kind == core.Forbidden
 	})
 }
 

@@ -296,11 +296,15 @@ func TestShutOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		to    string
+		known bool // before it is sent
 		asked int
 	}{
-		"here":             {core.Errorf(core.Forbidden, "you may not write there"), "room/1", 1},
-		"here, too long":   {core.Errorf(core.Invalid, "too long"), "room/1", 2},
-		"in another place": {core.Errorf(core.Forbidden, "you may not write there"), "room/1/7", 2},
+		"here":                    {core.Errorf(core.Forbidden, "you may not write there"), "room/1", false, 1},
+		"here, too long":          {core.Errorf(core.Invalid, "too long"), "room/1", false, 2},
+		"in another place":        {core.Errorf(core.Forbidden, "you may not write there"), "room/1/7", false, 2},
+		"here, known":             {core.Errorf(core.Forbidden, "you may not write there"), "room/1", true, 1},
+		"here, known as too long": {core.Errorf(core.Invalid, "too long"), "room/1", true, 2},
+		"in another place, known": {core.Errorf(core.Forbidden, "you may not write there"), "room/1/7", true, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
@@ -311,6 +315,14 @@ func TestShutOut(t *testing.T) {
 					return c.err
 				}
 				return nil
+			}
+			if c.known {
+				room.Refuse = func(call core.Call) error {
+					if strings.Contains(string(call.Payload), "REFUSED") {
+						return c.err
+					}
+					return nil
+				}
 			}
 			const message = `{"actions":[{"type":"message_room","payload":{"text":"REFUSED","interface_path":%q}}]}`
 			say := fmt.Sprintf(message, c.to)

@@ -3,9 +3,9 @@ package turn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"synthbot/core"
 	"synthbot/core/epochs"
 	"synthbot/core/llm"
 	"synthbot/core/watch"
@@ -37,7 +37,7 @@ func (t *turn) finish() {
 	end.Turn, end.Messages, end.Trace = t.journal.id, t.ids(), t.trace
 	end.Person, end.Private = t.person(), t.who.Private
 	end.Command = t.worker.queue.commands
-	store, concerned := t.setup.Store, []core.Path{t.path}
+	store, concerned := t.setup.Store, slices.Clone(t.journal.people)
 	for _, a := range t.input.people() { // whose messages the turn has read
 		concerned = addPerson(concerned, t.path, a.ID)
 	}

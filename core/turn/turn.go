@@ -120,7 +120,11 @@ func (t *turn) answer(ctx context.Context) error {
 	hasRounds := more
 	for round := uint16(firstRound); more && err == nil; round++ {
 		var plan accepted
-		plan, err = t.plan(ctx, round)
+		var planned bool
+		plan, planned, err = t.plan(ctx, round)
+		if err == nil && !planned {
+			plan, err = t.ask(ctx, round)
+		}
 		if err == nil {
 			err = t.execute(ctx, round, plan)
 		}
@@ -175,20 +179,20 @@ func (t *turn) interrupted(ctx context.Context, err error) error {
 // accepted is the record of a round's plan.
 type accepted struct {
 	core.Plan
-	Read action.Provenance `json:"read,omitzero"`
-	Data string            `json:"data,omitempty"` // of a plugin, stored with the message
+	Read  action.Provenance `json:"read,omitzero"`
+	Data  string            `json:"data,omitempty"` // of a plugin, stored with the message
+	began time.Time         // when a new plan was begun, which must be journalled; else zero
 }
 
-// plan returns the plan of a round: the one that an earlier attempt accepted, a fixed reply, the
-// answer of a command or plugin, or the model's. A new one is journalled with the next record.
-func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
-	key := core.Key{Turn: t.journal.id, Round: round}
-	r, _ := t.journal.Find(key)
+// plan returns the plan of a round that needs no model: the one that an earlier attempt accepted, a fixed reply, or
+// the answer of a command or plugin. planned is false if there is none.
+func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool, err error) {
+	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
 	if r.Progress == core.ProgressAccepted {
 		if err := json.Unmarshal(r.Data, &a); err != nil {
-			return a, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
+			return a, false, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
 		}
-		return a, nil
+		return a, true, nil
 	}
 	began := t.setup.Clock()
 	first := &t.messages[0]
@@ -202,28 +206,27 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
 		c := commandCall{turn: t, entry: first}
 		text, err := c.run(ctx)
 		if err != nil {
-			return a, err
+			return a, false, err
 		}
 		a.Plan = t.planText(text)
 	default:
-		if a, err = t.input.follow(ctx); err == nil && len(a.Steps) == 0 {
-			t.input.gather(ctx)
-			t.input.parts.Actions = t.input.offer(round)
-			a.Read = t.input.provenance()
-			a.Plan, err = t.ask(ctx, round)
-		}
-		if err != nil {
-			return a, err
+		a, err = t.input.follow(ctx)
+		if err != nil || len(a.Steps) == 0 {
+			return a, false, err
 		}
 	}
-	r = t.journal.record(key, core.ProgressAccepted, a)
-	r.Time = began
-	t.journal.Later(r)
-	t.trace.Plans = append(t.trace.Plans, a.Plan)
-	return a, nil
+	a.began = began
+	return a, true, nil
 }
 
+// execute carries out the plan of a round. A new one is journalled with the next record.
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
+	if !a.began.IsZero() {
+		r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
+		r.Time = a.began
+		t.journal.Later(r)
+		t.trace.Plans = append(t.trace.Plans, a.Plan)
+	}
 	t.notify(watch.StageActing)
 	t.results.strangers = t.results.strangers || a.Read.Strangers
 	t.results.data = cmp.Or(a.Data, t.results.data)
@@ -295,15 +298,16 @@ const (
 
 const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
 
-// stale reports whether a user who caused the turn, or its place, was forgotten since load,
-// or is being forgotten.
+// stale reports whether the place or somebody whom the turn answers was forgotten since load, or is being
+// forgotten.
 func (t *turn) stale(ctx context.Context) bool {
-	return t.setup.Store.Forgotten(ctx, append(t.causers(), t.path)...)
+	return t.setup.Store.Forgotten(ctx, t.journal.people...)
 }
 
 // turnRecord returns the record of the turn itself.
 func (t *turn) turnRecord(p core.Progress) core.Record {
-	return t.journal.record(core.Key{Turn: t.journal.id}, p, core.TurnRecord{Last: t.last, Attempts: t.attempt})
+	r := core.TurnRecord{Last: t.last, Attempts: t.attempt, Askers: t.journal.askers}
+	return t.journal.record(core.Key{Turn: t.journal.id}, p, r)
 }
 
 // refundAttempt takes back the count of the current attempt.

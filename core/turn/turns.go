@@ -78,8 +78,8 @@ func (c *promptCache) at(epoch uint64) *prompt.Cache {
 	return c.kept
 }
 
-// Reconfigure replaces the options, except the store, for all that begins from now on.
-// drained blocks until the turns that use earlier options are over.
+// Reconfigure replaces the options, except the store, for all that begins from now on. After Places.Settle, it answers
+// what waits in places that became reachable. drained blocks until the turns that use earlier options are over.
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
@@ -92,8 +92,14 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 		s.running.Go(drained)
 	}
 	t.setup.Store(s)
+	if t.life != nil && t.life.Err() == nil { // else Run wakes what waits
+		life := t.life
+		t.workers.Go(func() {
+			wait(life, s.Places.Settle)
+			t.Sweep()
+		})
+	}
 	t.mu.Unlock()
-	t.Sweep() // more places may be reachable
 	return drained
 }
 

@@ -293,7 +293,7 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		t.who.Private = head.Private
 		if !kept {
 			t.journal.recall(records, time.Time{})
-			t.journal.people = append(t.causers(), t.path)
+			t.journal.people = append(t.journal.people, append(t.causers(), t.path)...)
 		}
 		return t.input.load(v)
 	})
@@ -335,6 +335,7 @@ func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
 	}
 	t.last = max(before.Last, t.messages[len(t.messages)-1].Message.Seq)
 	t.attempt, t.journal.begun = before.Attempts, isFirst && t.last == before.Last
+	t.journal.addAskers(before.Askers)
 	if isFirst && !t.journal.begun { // it answers more messages than the one that it was counted with
 		t.attempt = 0
 	}

@@ -180,6 +180,40 @@ func TestMissedInAnUnknownChannel(t *testing.T) {
 	})
 }
 
+// TestTakeoverBeforeAGuildArrives: a driver that stops before an announced guild has arrived leaves the messages that
+// were missed in its unknown channels to the next one.
+func TestTakeoverBeforeAGuildArrives(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		state := newState()
+		start := func() (*inbox, func() error) {
+			in := newInbox()
+			in.patience = time.Hour
+			stop := s.listen(t, s.bot(t, func(o *Options) { o.State = state }), in)
+			within(t, time.Minute, "connected", func() bool { return s.Live() == 1 })
+			return in, stop
+		}
+		takeOver := func(stop func() error, after time.Duration) {
+			time.Sleep(after)
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			s.Forget()
+		}
+		_, stop := start()
+		takeOver(stop, time.Minute)
+		s.Say(discordtest.VoiceID, annID, "missed")
+		time.Sleep(time.Hour)
+		s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Unavailable = true })
+		_, stop = start()
+		takeOver(stop, defaultTimings.guilds/2)
+		s.ChangeGuild(guildID, func(g *discordtest.Guild) { g.Unavailable = false })
+		in, _ := start()
+		if m := in.wait(t, core.KindMessage, 1)[0].Message; m.Text != "missed" {
+			t.Errorf("got %+v, want the missed message", m)
+		}
+	})
+}
+
 // TestMissedAnswerToTell: in a private chat that the bot began, the missed answer is found.
 func TestMissedAnswerToTell(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *server) {

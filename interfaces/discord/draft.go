@@ -113,7 +113,7 @@ func (p draftPlatform) Search(
 func (p draftPlatform) Read(ctx context.Context, channel, id string) (text string, ok bool, err error) {
 	var m message
 	err = p.rest.Get(ctx, &m, "/channels/{}/messages/{}", channel, id)
-	if rest.NotFound(err) || closedTo(err) {
+	if rest.NotFound(err) {
 		return "", false, nil
 	}
 	return m.Content, err == nil, err

@@ -71,8 +71,9 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	case "INTERACTION_CREATE":
 		event.call = f.responder.handleArrival(ctx, e.Data)
 	case "READY":
+		event.since = f.progress.Until(e.Shard)
+		f.storeFirst(ctx, e)
 		f.health.Works(e.Shard)
-		event.since = f.progress.Touch(e.Shard, f.opt.Clock())
 	case "RESUMED":
 		f.health.Works(e.Shard)
 	}
@@ -85,6 +86,19 @@ func (f *feed) Event(ctx context.Context, e gateway.Event) bool {
 	}
 	f.Alive(e.Shard)
 	return true
+}
+
+// storeFirst stores the session that begins with e if no earlier one is known, even if ctx has ended: whatever comes
+// after it, the next driver receives by resuming the session, or fetches.
+func (f *feed) storeFirst(ctx context.Context, e gateway.Event) {
+	if f.connected > 1 {
+		return // the intake stores the sessions of all shards together
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer done()
+	if err := f.progress.StoreFirst(ctx, e.Shard, e.Session, f.opt.Clock()); err != nil {
+		f.log.Error("first session not stored", "err", err)
+	}
 }
 
 // push adds an event to the queue. It blocks while the queue is full, and returns false if ctx ends first.

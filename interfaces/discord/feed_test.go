@@ -123,12 +123,42 @@ func TestFirstSessionIsStored(t *testing.T) {
 	in.d.feed.begin(1, []int{0})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	in.ready(ctx, gatewayEvent{Event: gateway.Event{
-		Type: "READY", Data: []byte(`{"user":{"id":"1"}}`), Session: gateway.Session{ID: "first", Seq: 1},
-	}})
-	in.jobs.Wait()
+	in.d.feed.Event(ctx, readyEvent("first"))
 	raw, err := in.d.opt.State.Get(t.Context(), progress.SessionsKey)
 	if err != nil || !strings.Contains(string(raw), `"first"`) {
 		t.Errorf("got the sessions %s, %v; want the first one", raw, err)
+	}
+	if raw, err = in.d.opt.State.Get(t.Context(), progress.TimeKey); err != nil || len(raw) == 0 {
+		t.Errorf("got the time %s, %v; want that of the first session", raw, err)
+	}
+}
+
+// TestStoppedAtReady checks that a driver that stops before it has queued the start of a session leaves the stored
+// time as it was: the next driver fetches messages since then.
+func TestStoppedAtReady(t *testing.T) {
+	in := offlineIntake(t)
+	feed, state := in.d.feed, in.d.opt.State
+	was := in.d.opt.Clock().Add(-time.Hour).UTC().Format(time.RFC3339)
+	if err := state.Put(t.Context(), progress.TimeKey, []byte(was)); err != nil {
+		t.Fatal(err)
+	}
+	if err := feed.progress.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	feed.begin(1, []int{0})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if !feed.room.TryAcquire(maxQueuedBytes) || feed.Event(ctx, readyEvent("next")) {
+		t.Fatal("an event was queued after the end")
+	}
+	feed.store(t.Context(), true)
+	if raw, err := state.Get(t.Context(), progress.TimeKey); string(raw) != was || err != nil {
+		t.Errorf("got the time %s, %v; want %s", raw, err, was)
+	}
+}
+
+func readyEvent(session string) gateway.Event {
+	return gateway.Event{
+		Type: "READY", Data: []byte(`{"user":{"id":"1"}}`), Session: gateway.Session{ID: session, Seq: 1},
 	}
 }

@@ -2,14 +2,12 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"synthbot/core"
 	"synthbot/core/driver"
-	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/progress"
 )
 
@@ -95,20 +93,6 @@ func (t *intake) member(f gatewayEvent) {
 	}
 }
 
-// storeFirst stores the very first session of a shard, even if ctx has ended: whatever comes after it, the next driver
-// receives by resuming the session, or fetches.
-func (t *intake) storeFirst(ctx context.Context, f gatewayEvent) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
-	defer done()
-	err := t.d.feed.progress.Store(ctx, t.d.opt.Clock(), true)
-	if f.Session.ID != "" {
-		err = errors.Join(err, t.d.feed.progress.SetSessions(ctx, map[int]gateway.Session{f.Shard: f.Session}))
-	}
-	if err != nil {
-		t.d.log.Error("first session not stored", "err", err)
-	}
-}
-
 // ready handles the start of a new session. Missed messages of a guild are fetched when its GUILD_CREATE
 // arrives, others now.
 func (t *intake) ready(ctx context.Context, f gatewayEvent) {
@@ -120,13 +104,13 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
 		named[g.ID] = true
+		if !f.since.IsZero() && t.d.set.BackfillCount > 0 {
+			t.awaited[g.ID] = time.Now()
+		}
 	}
 	t.listed[f.Shard] = named
 	if f.Shard == 0 {
 		t.d.responder.keepSynced(ctx, &t.jobs)
-	}
-	if f.since.IsZero() && t.d.feed.connected == 1 {
-		t.storeFirst(ctx, f)
 	}
 	t.since[f.Shard], t.unseen = f.since, maxUnseen
 	t.session = newMembers()
@@ -173,6 +157,7 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 	if !fresh {
 		t.fetchUnknown(ctx, f.Shard, g)
 	}
+	delete(t.awaited, g.ID)
 }
 
 // fetchMissed fetches missed messages in the known channels of a guild that has arrived.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type intake struct {
 	unseen   int                     // how many unknown channels may still be fetched in this session
 	session  *members                // those that were fetched in this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
+	awaited  map[string]time.Time    // those that have not arrived, with unknown channels to fetch: when READY came
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
@@ -66,7 +68,8 @@ func newIntake(d *Driver, in core.Inbox) *intake {
 	t := &intake{
 		d: d, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
 		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
-		listed: make(map[int]map[string]bool), taken: make(map[int]gateway.Session),
+		listed: make(map[int]map[string]bool), awaited: make(map[string]time.Time),
+		taken: make(map[int]gateway.Session),
 	}
 	t.in = driver.Receiver{Inbox: in, Skip: t.skip}
 	return t
@@ -92,7 +95,7 @@ func (t *intake) run(ctx context.Context) error {
 			t.d.feed.store(ctx, false)
 		}
 		done := t.commit(ctx)
-		t.d.feed.behind = !done || len(t.backlogs) > 0 || len(t.batch) > 0
+		t.d.feed.behind = !done || len(t.backlogs) > 0 || len(t.batch) > 0 || t.awaitsGuilds()
 		if !done {
 			return nil
 		}
@@ -104,6 +107,13 @@ func (t *intake) run(ctx context.Context) error {
 		}
 		clear(t.taken)
 	}
+}
+
+// awaitsGuilds reports whether messages in unknown channels may still have to be fetched, because their guilds were
+// announced a short while ago and have not arrived.
+func (t *intake) awaitsGuilds() bool {
+	maps.DeleteFunc(t.awaited, func(_ string, since time.Time) bool { return time.Since(since) >= t.d.timings.guilds })
+	return len(t.awaited) > 0
 }
 
 // startOverdue fetches channels whose guild was announced but has not arrived in time, and those whose last fetch

@@ -110,6 +110,7 @@ func TestAbandonedDrafts(t *testing.T) {
 // TestDraftThatWasToBecomeAnAnswer: a draft that was about to become an answer is deleted unless
 // it did. While that is unknown, it is kept.
 func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
+	closed := discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}
 	for name, c := range map[string]struct {
 		text  string
 		fault discordtest.Fault
@@ -121,7 +122,8 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 		"it is not":             {"half a tex", discordtest.Fault{}, time.Hour, false, nil},
 		"it may be":             {"half a tex", discordtest.Fault{}, time.Minute, true, []string{"half a tex"}},
 		"it is gone":            {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 404, Code: 10008}, time.Hour, false, []string{"half a tex"}},
-		"the channel is closed": {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 403, Code: 50001}, time.Hour, false, []string{"half a tex"}},
+		"the channel is closed": {"half a tex", closed, time.Hour, true, []string{"half a tex"}},
+		"it stays closed":       {"half a tex", closed, 25 * time.Hour, false, []string{"half a tex"}},
 		"unknown":               {"half a tex", discordtest.Fault{Kind: discordtest.Refused, Status: 400}, time.Hour, true, []string{"half a tex"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +142,7 @@ func TestDraftThatWasToBecomeAnAnswer(t *testing.T) {
 				if got := s.Texts(hallID); !slices.Equal(got, c.texts) || (len(draftNotesIn(t, state)) > 0) != c.noted {
 					t.Errorf("got %q, want %q; draft notes %v, want one: %v", got, c.texts, draftNotesIn(t, state), c.noted)
 				}
-				if reported := log.count("left-over draft not read") > 0; reported != (name == "unknown") {
+				if reported := log.count("left-over draft not read") > 0; reported != (name == "unknown" || name == "the channel is closed") {
 					t.Errorf("logged: %v", reported)
 				}
 			})

@@ -103,7 +103,7 @@ func (d *delivery) messageAction() core.Action {
 			},
 		},
 		Essential: true, Effects: core.EffectWrites,
-	}, d.sendText)
+	}, d.composeText)
 }
 
 func (d *delivery) actionsOnMessages() []core.Action {
@@ -162,7 +162,7 @@ func (d *delivery) postingActions() []core.Action {
 			d.example("Showing again what somebody sent",
 				`{"ref":"AgACAgIAAxkBAAIB","caption":"This one?","reply_to_message_id":"42"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-	}, d.sendMedia(photo)), handle(d, core.Action{
+	}, d.composeMedia(photo)), handle(d, core.Action{
 		Name: "document_" + name, Similes: []string{"send_document_" + name, "file_" + name},
 		Brief: "Send a file: a text written now, or one whose address is known",
 		Schema: object("Send a file", ``,
@@ -176,7 +176,7 @@ func (d *delivery) postingActions() []core.Action {
 				`{"content":"a;b\n1;2\n","name":"table.csv","caption":"The table."}`),
 			d.example("Sending a file from the web", `{"url":"https://example.org/paper.pdf","name":"paper.pdf"}`)),
 		Effects: core.EffectRequests | core.EffectWrites,
-	}, d.sendMedia(textFile)), handle(d, core.Action{
+	}, d.composeMedia(textFile)), handle(d, core.Action{
 		Name: "poll_" + name, Similes: []string{"send_poll_" + name}, Brief: "Ask a group to vote",
 		Schema: object("Start a poll", `"question", "options"`,
 			`"question":{"type":"string","maxLength":300,"title":"question"}`,
@@ -194,7 +194,7 @@ func (d *delivery) postingActions() []core.Action {
 			d.example("An open vote in another topic",
 				`{"question":"Pizza?","options":["Yes","No"],"anonymous":false,"interface_path":$at}`)),
 		Effects: core.EffectWrites,
-	}, d.sendPoll)}
+	}, d.composePoll)}
 }
 
 // onMessage is the payload of an action on a message.
@@ -239,13 +239,13 @@ func (e *edit) check(d *delivery, call core.Call) error {
 }
 
 // edit replaces the text of one of the bot's own messages.
-func (d *delivery) edit(ctx context.Context, _ core.Call, e *edit) error {
+func (d *delivery) edit(ctx context.Context, _ core.Call, e *edit) (o outgoing, err error) {
 	if err := d.editTo(ctx, e.to, id(e.number), nil, e.part); err != nil {
-		return explain(err)
+		return o, explain(err)
 	}
 	said := core.Message{Path: d.path(e.to), ID: string(e.Message), Text: e.part.Source}
 	d.receive(ctx, core.Event{Kind: core.KindEdit, Message: said})
-	return nil
+	return o, nil
 }
 
 // editTo changes a text, or the caption of a file. It returns nil if the message already has this text.
@@ -261,25 +261,25 @@ func (d *delivery) editTo(ctx context.Context, to chatKey, message string, butto
 }
 
 // remove deletes a message. It succeeds if the message is already deleted.
-func (d *delivery) remove(ctx context.Context, _ core.Call, a *onMessage) error {
+func (d *delivery) remove(ctx context.Context, _ core.Call, a *onMessage) (o outgoing, err error) {
 	params := botapi.Params{"message_id": a.number}
-	err := d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
+	err = d.api.Do(ctx, &botapi.Request{Method: "deleteMessage", Params: params, Chat: a.to.chat, Repeatable: true})
 	if err != nil && !botapi.Says(err, "to delete not found") {
-		return explain(err)
+		return o, explain(err)
 	}
 	gone := core.Message{Path: d.path(a.to), ID: string(a.Message)}
 	d.receive(ctx, core.Event{Kind: core.KindDeletion, Target: gone.ID, Message: gone})
-	return nil
+	return o, nil
 }
 
 // react puts an emoji on a message; "" removes the bot's emoji.
-func (d *delivery) react(ctx context.Context, _ core.Call, a *onMessage) error {
-	err := d.setReaction(ctx, a.to, a.number, a.Emoji)
+func (d *delivery) react(ctx context.Context, _ core.Call, a *onMessage) (o outgoing, err error) {
+	err = d.setReaction(ctx, a.to, a.number, a.Emoji)
 	if botapi.Says(err, "REACTION_INVALID", "REACTION_EMPTY", "parse reaction") {
-		return core.Errorf(core.Invalid,
+		return o, core.Errorf(core.Invalid,
 			"emoji: %q cannot be put on messages here; 👍 👎 ❤ 🔥 🎉 😁 🤔 👀 usually work", a.Emoji)
 	}
-	return explain(err)
+	return o, explain(err)
 }
 
 func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, emoji string) error {
@@ -319,7 +319,8 @@ func (q *question) check(*delivery, core.Call) error {
 	return nil
 }
 
-func (d *delivery) sendPoll(ctx context.Context, call core.Call, q *question) error {
+// composePoll returns the message of a poll.
+func (d *delivery) composePoll(_ context.Context, _ core.Call, q *question) (outgoing, error) {
 	var options []map[string]string
 	for _, o := range q.Options {
 		options = append(options, map[string]string{"text": o})
@@ -329,8 +330,8 @@ func (d *delivery) sendPoll(ctx context.Context, call core.Call, q *question) er
 		params["is_anonymous"] = "false"
 	}
 	said := "[poll: " + q.Question + ": " + strings.Join(q.Options, " | ") + "]"
-	return d.send(ctx, call.Deliveries, outgoing{
+	return outgoing{
 		addressed: q.addressed, method: "sendPoll", params: params, parts: []markup.Part{{}}, number: 1,
 		what: core.Sent{Path: d.path(q.to), Text: said},
-	})
+	}, nil
 }

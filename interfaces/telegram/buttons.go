@@ -37,7 +37,9 @@ const (
 	kindChoice = 'c'
 	kindText   = 't'
 
-	pressMark = "press:" // with a callback query's id, the id of an event
+	// The id of an event: of a pressed choice with the callback query's id; of the first press of another button with
+	// the message's id, so that further presses are known, even after a restart.
+	pressMark, oncePrefix = "press:", "pressed:"
 )
 
 // signer signs and verifies callback data.
@@ -146,9 +148,11 @@ func (c *converter) press(q *callback) converted {
 	}
 	e := core.Event{Kind: core.KindPress, Target: c.places.messageID(m.Chat.ID, m.ID), Data: cut(data, core.MaxQuote)}
 	e.Message = core.Message{
-		Path: place(c.name, m.Chat.ID, thread), ID: pressMark + cut(q.ID, 64), Author: person(&q.From),
-		Time:    c.now().UTC(),
+		Path: place(c.name, m.Chat.ID, thread), ID: oncePrefix + e.Target, Author: person(&q.From), Time: c.now().UTC(),
 		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.AddressedReply,
+	}
+	if p.choice {
+		e.Message.ID = pressMark + cut(q.ID, 64)
 	}
 	return converted{events: []core.Event{e}, press: p}
 }

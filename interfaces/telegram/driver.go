@@ -247,7 +247,9 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
-	i := &intake{d: d, convert: c, stored: map[int64]bool{}}
+	i := &intake{
+		d: d, convert: c, stored: map[int64]bool{}, albums: recent.NewCache[partID, []core.Event](maxParts),
+	}
 	i.in = driver.Receiver{Inbox: in, Skip: i.skip}
 	return i, nil
 }

@@ -101,9 +101,9 @@ func formOf(f *core.Upload) form {
 	return form{"sendDocument", "document", "file.bin"}
 }
 
-// sendMedia returns a function that sends a file in that form.
-func (d *delivery) sendMedia(f form) func(context.Context, core.Call, *media) error {
-	return func(ctx context.Context, call core.Call, m *media) error {
+// composeMedia returns a function that returns the messages of a file in that form.
+func (d *delivery) composeMedia(f form) func(context.Context, core.Call, *media) (outgoing, error) {
+	return func(_ context.Context, call core.Call, m *media) (outgoing, error) {
 		name := m.Name
 		if u, err := url.Parse(m.URL); name == "" && err == nil {
 			name = u.Path
@@ -111,7 +111,7 @@ func (d *delivery) sendMedia(f form) func(context.Context, core.Call, *media) er
 		file := botapi.File{Name: name, Data: []byte(m.Content), Ref: cmp.Or(m.URL, m.Ref)}
 		o := d.file(f, m.to, file, "", m.Caption)
 		o.addressed, o.here, o.number, o.following = m.addressed, d.isPlace(call.Path, m.to), 1, 1
-		return d.send(ctx, call.Deliveries, o)
+		return o, nil
 	}
 }
 

@@ -9,11 +9,13 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 )
 
 const (
 	albumQuiet = 700 * time.Millisecond // an album without a new part for so long is complete
 	maxAlbum   = 10                     // parts
+	maxParts   = 5000                   // of albums whose captions are known
 )
 
 // intake converts updates to events and stores them in the inbox, in order. The parts of an album are stored
@@ -22,8 +24,15 @@ type intake struct {
 	d       *Driver
 	in      driver.Receiver
 	convert *converter
-	waiting map[album]waitingAlbum // albums that may still grow
-	stored  map[int64]bool         // updates that are stored or skipped, but not confirmed yet
+	waiting map[album]waitingAlbum             // albums that may still grow
+	stored  map[int64]bool                     // updates that are stored or skipped, but not confirmed yet
+	albums  recent.Cache[partID, []core.Event] // the latest version of each part of an album, by each part
+}
+
+// partID identifies a part of an album.
+type partID struct {
+	place core.Path
+	id    string // of the message
 }
 
 // album names an album of a place. Its group is "" for messages without one.
@@ -40,7 +49,8 @@ type waitingAlbum struct {
 
 // item is what is stored together: the events of one update, or those of an album.
 type item struct {
-	ids []int64 // of its updates
+	ids   []int64      // of its updates
+	parts []core.Event // of an album
 	converted
 }
 
@@ -76,6 +86,7 @@ func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error
 	items, offset := i.readyItems(i.read(ctx, raws))
 	var groups [][]core.Event
 	for _, it := range items {
+		i.noteCaptions(&it)
 		if len(it.events) > 0 {
 			groups = append(groups, it.events)
 		}
@@ -193,9 +204,20 @@ func (i *intake) joinAlbums(items []item) (joined []item, newest map[core.Path]a
 
 // join adds the file and the text of a further part to the first part of an album.
 func (it *item) join(part item) {
-	it.ids = append(it.ids, part.ids...)
+	if it.parts == nil {
+		it.parts = slices.Clone(it.events)
+	}
+	it.ids, it.parts = append(it.ids, part.ids...), append(it.parts, part.events[0])
 	m, more := &it.events[0].Message, &part.events[0].Message
 	m.Attachments = append(m.Attachments, more.Attachments...)
+	joinTexts(m, more)
+	if m.Addressed == "" {
+		m.Addressed = more.Addressed
+	}
+}
+
+// joinTexts adds the texts of a further part of an album to a message.
+func joinTexts(m, more *core.Message) {
 	switch {
 	case m.Text == "":
 		m.Text, m.Spoken = more.Text, more.Spoken
@@ -210,9 +232,31 @@ func (it *item) join(part item) {
 			m.Foreign = append(m.Foreign, o)
 		}
 	}
-	if m.Addressed == "" {
-		m.Addressed = more.Addressed
+}
+
+// noteCaptions notes the parts of an album. It changes the edit of a part to an edit of the message that the parts
+// became, with the captions of all of them.
+func (i *intake) noteCaptions(it *item) {
+	for _, p := range it.parts {
+		i.albums.Put(partID{p.Message.Path, p.Message.ID}, it.parts)
 	}
+	if len(it.events) != 1 || it.events[0].Kind != core.KindEdit {
+		return
+	}
+	edit := &it.events[0]
+	parts, _ := i.albums.Get(partID{edit.Message.Path, edit.Message.ID})
+	if len(parts) == 0 {
+		return
+	}
+	parts[slices.IndexFunc(parts, func(p core.Event) bool { return p.Message.ID == edit.Message.ID })] = *edit
+	whole := parts[0].Message
+	whole.Foreign = slices.Clone(whole.Foreign)
+	for n := range parts[1:] {
+		joinTexts(&whole, &parts[n+1].Message)
+	}
+	m := &edit.Message
+	m.ID, m.Text, m.Spoken, m.Foreign = whole.ID, whole.Text, whole.Spoken, whole.Foreign
+	edit.Command = parts[0].Command
 }
 
 // beforeReceive prepares for an answer, which may begin while the update is being stored: it deletes leftover drafts,

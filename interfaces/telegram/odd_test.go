@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -74,6 +75,69 @@ func TestAlbumEdited(t *testing.T) {
 			t.Errorf("got %+v, want an album, then an edit; %d updates unconfirmed, want 0", events, w.Waiting())
 		}
 		_ = stop()
+	})
+}
+
+// TestCaptionsEdited: an edit of any caption of a stored album replaces that caption. The others stay, and so does the
+// command of the first one.
+func TestCaptionsEdited(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		_, stop := w.run(t, in)
+		var ids []int
+		for i, caption := range []string{"/look at the lake", "", "the hills"} {
+			ids = append(ids, w.Say(group, jay, telegramtest.Saying{Extra: map[string]any{
+				"media_group_id": "9", "caption": caption,
+				"photo": []any{map[string]any{"file_id": fmt.Sprint("f", i), "width": 1, "height": 1}},
+			}}))
+		}
+		stored := in.Wait(t, 1)[0]
+		edit := func(part int, caption, want string) {
+			t.Helper()
+			before := len(in.Events())
+			w.Push(fmt.Sprintf(`{"edited_message":{"message_id":%d,"date":1,"edit_date":2,`+
+				`"media_group_id":"9","caption":%q,"chat":{"id":%d,"type":"supergroup"},"from":{"id":1000,"first_name":"Jay"},`+
+				`"photo":[{"file_id":"f","width":1,"height":1}]}}`, ids[part], caption, group))
+			e := in.Wait(t, before+1)[before]
+			if e.Kind != core.KindEdit || e.Message.ID != stored.Message.ID || e.Message.Text != want ||
+				e.Message.Attachments != nil || !reflect.DeepEqual(e.Command, stored.Command) {
+				t.Errorf("after the edit of part %d: got %+v, want %q", part, e, want)
+			}
+		}
+		edit(2, "the sea", "/look at the lake\nthe sea")
+		edit(1, "the beach", "/look at the lake\nthe beach\nthe sea")
+		edit(2, "", "/look at the lake\nthe beach")
+		_ = stop()
+	})
+}
+
+// TestPressedOnceAfterRestart: if the bot restarts before it has removed the buttons of a press, further presses are
+// received as the same event.
+func TestPressedOnceAfterRestart(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, w *world) {
+		in := &coretest.Inbox{}
+		w.Fail(func(c telegramtest.Call) (f telegramtest.Fault) {
+			if c.Method == "editMessageReplyMarkup" {
+				f.Kind = telegramtest.Refused
+			}
+			return f
+		})
+		for n := range 2 {
+			d, stop := w.run(t, in)
+			if n == 0 {
+				payload := `{"text":"a","buttons":[{"label":"Yes"},{"label":"No"}]}`
+				at := place("telegram", group, 0)
+				if err := do(t, d, "message_telegram", at, payload, &coretest.Parts{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			query := w.Press(group, w.Messages(group)[0].ID, jay, n)
+			w.Await(t, func() bool { return w.Answered(query) })
+			_ = stop()
+		}
+		if events := in.Events(); len(events) != 1 || events[0].Data != "Yes" {
+			t.Errorf("got %+v, want one press", events)
+		}
 	})
 }
 

@@ -68,9 +68,10 @@ type payload[P any] interface {
 	check(d *delivery, call core.Call) error
 }
 
-// handle returns an action that decodes and checks its payload, which do then carries out.
+// handle returns an action that decodes and checks its payload. do then carries it out, or returns the messages that
+// are to be sent for it.
 func handle[P any, T payload[P]](
-	d *delivery, a core.Action, do func(ctx context.Context, call core.Call, p T) error,
+	d *delivery, a core.Action, do func(ctx context.Context, call core.Call, p T) (outgoing, error),
 ) core.Action {
 	read := func(call core.Call) (p T, err error) {
 		p = new(P)
@@ -89,8 +90,12 @@ func handle[P any, T payload[P]](
 	}
 	a.Do = func(ctx context.Context, call core.Call) (r core.Result, err error) {
 		p, err := read(call)
+		if err != nil {
+			return r, err
+		}
+		o, err := do(ctx, call, p)
 		if err == nil {
-			err = do(ctx, call, p)
+			err = d.send(ctx, call.Deliveries, o)
 		}
 		return r, err
 	}
@@ -143,14 +148,15 @@ func (t *text) check(d *delivery, call core.Call) (err error) {
 	return err
 }
 
-func (d *delivery) sendText(ctx context.Context, call core.Call, t *text) error {
+// composeText returns the messages of a text.
+func (d *delivery) composeText(_ context.Context, call core.Call, t *text) (o outgoing, err error) {
 	if t.Recipient != "" { // the check of the plan replaces a known one by its path
-		return core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
+		return o, core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
 	}
-	return d.send(ctx, call.Deliveries, outgoing{
+	return outgoing{
 		addressed: t.addressed, here: d.isPlace(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
 		keyboard: t.keyboard, priority: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
-	})
+	}, nil
 }
 
 // outgoing holds the messages of a step: a text, a file with its caption, a question or a poll.

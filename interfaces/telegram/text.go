@@ -157,10 +157,8 @@ func arguments(spec *command.Spec, rest string) []string {
 // description describes a part of the message that is not text, such as a sticker or a poll.
 func (m *message) description() string {
 	switch {
-	case m.Sticker != nil && m.Sticker.Emoji != "":
-		return "[sticker " + oneLine(m.Sticker.Emoji) + "]"
 	case m.Sticker != nil:
-		return "[sticker]"
+		return core.StickerText(oneLine(m.Sticker.Emoji))
 	case m.Venue != nil:
 		return ""
 	case m.Location != nil:

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -111,7 +112,13 @@ func (f *File) open() (err error) {
 	if info, err := os.Stat(f.name); err == nil && info.Size() == 0 { // bbolt would take it for a new one
 		return fmt.Errorf("%w: it is empty", core.ErrDamaged)
 	}
-	if err := f.openBolt(); err != nil {
+	_, err = os.Lstat(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = f.create()
+	} else {
+		err = f.openBolt(f.name)
+	}
+	if err != nil {
 		return err
 	}
 	named, _ := os.Stat(f.name)
@@ -133,8 +140,34 @@ func (f *File) open() (err error) {
 	})
 }
 
-func (f *File) openBolt() (err error) {
-	f.bolt, err = bbolt.Open(f.name, 0o600, &bbolt.Options{
+// create makes and opens a new file. It gets its name once it is complete, so that an empty file of that name is a
+// damaged one.
+func (f *File) create() error {
+	dir, base := filepath.Split(f.name)
+	made := filepath.Join(dir, "."+base+".new")
+	if err := os.Remove(made); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		return err
+	}
+	err := f.openBolt(made)
+	if err == nil {
+		_, exists := os.Lstat(f.name)
+		if exists == nil { // another process was faster, on a file system that cannot lock directories
+			err = core.ErrLocked
+		} else {
+			err = os.Rename(made, f.name)
+		}
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(made))
+	}
+	if !f.options.NoSync {
+		_ = f.dir.Sync() // some file systems cannot
+	}
+	return nil
+}
+
+func (f *File) openBolt(name string) (err error) {
+	f.bolt, err = bbolt.Open(name, 0o600, &bbolt.Options{
 		Timeout:         lockWait,
 		FreelistType:    bbolt.FreelistMapType,
 		InitialMmapSize: mapSize,

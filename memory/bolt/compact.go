@@ -101,7 +101,7 @@ func (c *compaction) copy() error {
 	if err := os.Remove(c.target.name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := c.target.openBolt(); err != nil {
+	if err := c.target.openBolt(c.target.name); err != nil {
 		return err
 	}
 	var names []string

@@ -178,7 +178,7 @@ type Beat struct {
 	Every   time.Duration `toml:"every" example:"6h" min:"0s" max:"8760h" doc:"The interval, at least 15m; or set at."`
 	Days    []string      `toml:"days" example:"mon, thu" doc:"The days of the week: mon, tue, wed, thu, fri, sat, sun; empty: all."`
 	Prompt  string        `toml:"prompt" required:"true" example:"Ask how everybody is, in one short line, or let it be." doc:"The instruction for the model."`
-	Places  []core.Path   `toml:"places" example:"telegram/-1001234567890" doc:"The places, with all places below them. Empty: for outreach, places with /beats on; for internal, places where something was said since. A place that is listed itself needs no /beats on."`
+	Places  []core.Path   `toml:"places" kind:"place" example:"telegram/-1001234567890" doc:"The places, with all places below them. Empty: for outreach, places with /beats on; for internal, places where something was said since. A place that is listed itself needs no /beats on."`
 	After   time.Duration `toml:"after" default:"24h" min:"0s" max:"8760h" doc:"For outreach: how long the place must have been silent."`
 	Actions []string      `toml:"actions" example:"diary_*" doc:"The actions that it may use, by name or pattern. Empty: outreach sends messages, internal uses diary and memories."`
 	Speak   bool          `toml:"speak" default:"false" doc:"Lets an internal beat write to users as well; the rules for outreach then apply."`

@@ -27,7 +27,7 @@ type Serving struct {
 	Listen  string        `toml:"listen" default:"" doc:"The local address at which other programs may call actions, such as 127.0.0.1:8790; empty turns this off."`
 	Token   secret.Secret `toml:"token" example:"env:TOOLS_TOKEN" doc:"The bearer token that the programs send: at least 16 characters."`
 	As      core.Path     `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the programs act."`
-	Place   core.Path     `toml:"place" example:"telegram/1000" doc:"The place in which the actions work: its permissions apply, and they see what was said there."`
+	Place   core.Path     `toml:"place" kind:"place" example:"telegram/1000" doc:"The place in which the actions work: its permissions apply, and they see what was said there."`
 	Actions []string      `toml:"actions" example:"web_*, memory_search" doc:"The actions that may be called, by name; * matches any characters."`
 }
 

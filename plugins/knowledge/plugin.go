@@ -177,7 +177,7 @@ func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err err
 // Config is the table [plugins.knowledge].
 type Config struct {
 	Sources  []Source        `toml:"source" doc:"Documents that the bot answers from."`
-	Escalate core.Path       `toml:"escalate" example:"discord/81384788765712384/81384788765712999" doc:"The place in which the bot asks users the questions that no document answers; empty: they are only listed."`
+	Escalate core.Path       `toml:"escalate" kind:"place" example:"discord/81384788765712384/81384788765712999" doc:"The place in which the bot asks users the questions that no document answers; empty: they are only listed."`
 	Teach    string          `toml:"teach" default:"moderators" oneof:"everyone|moderators|admins" doc:"Who may add to the knowledge from the chat (/teach)."`
 	Passages int             `toml:"passages" default:"4" min:"0" max:"20" doc:"How many passages of documents a prompt contains at most."`
 	Chars    int             `toml:"chars" default:"2400" min:"200" max:"12000" doc:"The maximum length of these passages together, in characters."`

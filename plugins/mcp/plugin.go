@@ -115,9 +115,9 @@ type Config struct {
 // Server is one program that offers tools. Exactly one of Command and URL is set.
 type Server struct {
 	Name    string                   `toml:"name" required:"true" example:"files" doc:"The prefix of its actions: a-z, 0-9 and -, at most 24 characters."`
-	Command []string                 `toml:"command" kind:"program" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url."`
+	Command []string                 `toml:"command" kind:"program" example:"npx, -y, @modelcontextprotocol/server-filesystem, /srv/files" doc:"The program with its arguments, run without a shell; or set url. A relative path with a slash starts from dir or, without one, from the folder of the configuration file; a name without a slash is looked up in PATH."`
 	URL     string                   `toml:"url" example:"https://tools.example.org/mcp" doc:"The address of its streamable HTTP endpoint; or set command."`
-	Dir     string                   `toml:"dir" doc:"The working directory of the command; empty: the bot's."`
+	Dir     string                   `toml:"dir" doc:"The working directory of the command, relative to the configuration file; empty: the bot's."`
 	Env     map[string]secret.Secret `toml:"env" example:"GITHUB_TOKEN=env:GITHUB_TOKEN" doc:"Variables of the command's environment, which otherwise holds little more than PATH and HOME."`
 	Headers map[string]secret.Secret `toml:"headers" example:"X-Key=env:TOOLS_KEY" doc:"Headers of every request to url."`
 
@@ -135,8 +135,8 @@ type Server struct {
 // Serving is what another program gets over synthbot mcp.
 type Serving struct {
 	As   core.Path   `toml:"as" example:"telegram/@user/1000" doc:"The user on whose behalf the program acts; empty: it has no access."`
-	See  []core.Path `toml:"see" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
-	Send []core.Path `toml:"send" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
+	See  []core.Path `toml:"see" kind:"place" example:"discord/81384788765712384" doc:"Places whose history and memories it may search, with all places below them. Private chats must be listed themselves."`
+	Send []core.Path `toml:"send" kind:"place" example:"discord/81384788765712384/1" doc:"Places that it may write to, with all places below them. Private chats must be listed themselves."`
 }
 
 var serverName = txt.Pattern(`^[a-z0-9][a-z0-9-]{0,23}$`)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"synthbot/core"
 	"synthbot/core/command"
@@ -102,12 +104,14 @@ func (p *Plugin) blockCommand(ctx context.Context, a *actor) (string, error) {
 	return done + r.remark, err
 }
 
-// readHold parses a person, a duration and a reason. The duration may precede or follow the person, or come last. If
-// nobody is named, the person is the author of the message that the command was called on; without one, name is "".
+// readHold parses a person, a duration and a reason. The duration may precede or follow the person, or come last. A
+// quoted text is a reason. If nobody is named, the person is the author of the message that the command was called on;
+// without one, name is "".
 func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdRequest, err error) {
 	words := strings.Fields(text)
 	n, unknown := p.nameLength(ctx, a, words)
-	if n == 0 {
+	_, quotes := unquoted(text)
+	if n == 0 && !quotes {
 		r.span, text, _ = p.spans.FindSpan(text, p.host.Clock()) // the call below returns the error again
 		words = strings.Fields(text)
 		n, unknown = p.nameLength(ctx, a, words)
@@ -123,30 +127,53 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	if err != nil || r.span > 0 {
 		return r, err
 	}
+	quoted, quotes := unquoted(r.reason)
+	if quotes {
+		r.reason = quoted
+		return r, nil
+	}
 	r.span, r.reason, err = p.spans.FindSpan(r.reason, p.host.Clock())
-	words = strings.Fields(r.reason)
-	mayBeTime := 1 // words: "30 spam", "for 30", or "until 5 people come"
+	words = append(strings.Fields(r.reason), "", "")
+	mayBeTime := lacksUnit(p.spans, words[0], words[1]) // "30"
 	switch {
-	case err != nil:
-		mayBeTime = 3
-	case len(words) == 2:
-		mayBeTime = 2
+	case err != nil: // "until 5 people come"
+		mayBeTime = slices.ContainsFunc(words[:3], beginsWithDigit)
+	case len(words) == 4: // "for 30"
+		mayBeTime = mayBeTime || lacksUnit(p.spans, words[1], "")
 	}
 	switch {
 	case errors.Is(err, spoken.ErrNever):
 		return r, core.Errorf(core.Invalid, "There is no such day.")
 	case errors.Is(err, spoken.ErrPast):
 		return r, core.Errorf(core.Invalid, "That time is past.")
-	case r.span == 0 && slices.ContainsFunc(words[:min(mayBeTime, len(words))], beginsWithDigit):
+	case r.span == 0 && mayBeTime:
 		return r, core.Errorf(core.Invalid, "I do not understand how long; write it like 30m, 12h, 7d or until Friday"+
 			" before the reason.")
-	case err != nil: // "until they stop"
+	case err != nil || r.span == 0 && beginsWithDigit(words[0]): // "until they stop", or "3 warnings"
 		r.remark = fmt.Sprintf(" I took %q as the reason, not as a time.", txt.ClipLine(r.reason, maxReason))
 	}
 	return r, nil
 }
 
-func beginsWithDigit(word string) bool { return '0' <= word[0] && word[0] <= '9' }
+func beginsWithDigit(word string) bool { return strings.TrimLeft(word, digits) != word }
+
+const digits = "0123456789"
+
+// lacksUnit reports whether a number may be meant as a time without a unit that is understood, such as "30", "18:00" or
+// "30 minuts". It is not if another word follows: "3 warnings", "2nd".
+func lacksUnit(units *spoken.Reader, word, after string) bool {
+	unit := cmp.Or(strings.TrimLeft(word, digits), after)
+	letter, _ := utf8.DecodeRuneInString(unit)
+	return beginsWithDigit(word) && (!unicode.IsLetter(letter) || units.IsLikeUnit(unit))
+}
+
+// unquoted returns a text without the quotation marks around it. ok is false if there are none.
+func unquoted(text string) (inner string, ok bool) {
+	const marks = `"'“”„«»‘’`
+	rest := strings.TrimLeft(text, marks)
+	inner = strings.TrimRight(rest, marks)
+	return strings.TrimSpace(inner), rest != text && inner != rest && inner != ""
+}
 
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
 	h, was, err := p.hold(ctx, a, kind, r)

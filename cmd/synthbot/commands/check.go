@@ -110,7 +110,7 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			}
 			found.addAll("engine", b.EnginesTooSmall(ctx))
 			found.addAll("speech", cfg.Speech.Probe()) // whether its programs are installed
-			found.addAll("program", cfg.MissingPrograms())
+			found.addAll("program", setup.MissingPrograms(cfg))
 			err = p.reportChanges(ctx, b, found)
 		}
 		if online {
@@ -143,7 +143,7 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 	database.Found, database.Fix = where+", "+database.Found, cmp.Or(dataDirFix(dir), database.Fix)
 	found.add("database", database)
-	shared := daemon.SharedFolder(dir)
+	shared := setup.SharedFolder(dir)
 	if shared != "" {
 		found.add("database", core.Finding{Fix: shared})
 	}
@@ -315,7 +315,7 @@ func checkMachine(c *daemon.Config, getenv func(string) string) []core.Finding {
 	}
 	list = append(list, checkDisk(dir))
 	if _, err := os.Stat(dir); err == nil {
-		fix := cmp.Or(daemon.SharedFolder(dir), "it holds private messages; chmod 700 it")
+		fix := cmp.Or(setup.SharedFolder(dir), "it holds private messages; chmod 700 it")
 		list = append(list, checkMode(dir, 0o077, fix))
 	}
 	return append(list, listCredentials(getenv("CREDENTIALS_DIRECTORY"))...)

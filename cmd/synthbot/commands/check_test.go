@@ -239,7 +239,7 @@ func TestCheckPrograms(t *testing.T) {
 	server := func(name, program string) string {
 		return "[[plugins.mcp.server]]\nname = \"" + name + "\"\ncommand = [\"" + program + "\"]\n"
 	}
-	write(t, "config.toml", withTerminal+server("a", "sh")+server("b", "./beside")+server("c", "no-such-program"))
+	write(t, "config.toml", withTerminal+server("a", "sh")+server("b", "./beside")+"dir = \"tools\"\n"+server("c", "no-such-program"))
 	status, out, errs := runLine(t, "", "check")
 	const want = "FAIL program        no-such-program was not found: install it, or set its path in plugins.mcp.server[2].command\n"
 	if status != statusFailed || !strings.Contains(out, want) || strings.Count(out, " program ") != 1 {

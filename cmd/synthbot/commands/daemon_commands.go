@@ -139,7 +139,9 @@ func logCommand(p *program) *cobra.Command {
 			if said, ok := errors.AsType[*core.Error](err); ok {
 				return daemon.Usagef("%s", said.Text)
 			}
-			_, err = fmt.Fprintln(p.Out, text)
+			if err == nil {
+				_, err = fmt.Fprintln(p.Out, text)
+			}
 			return err
 		},
 	})

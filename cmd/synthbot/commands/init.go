@@ -58,7 +58,8 @@ func serviceCommand(p *program) *cobra.Command {
 		Long: "Writes a hardened unit, a systemd-sysusers file for the user and a systemd-tmpfiles file for\n" +
 			"the modes of the configuration and secrets. Secrets are passed as systemd credentials. A\n" +
 			"configuration outside of /etc/synthbot is copied there with its personas and secrets.\n" +
-			"Existing files are not overwritten, and nothing is started.",
+			"Existing files are not overwritten, and nothing is started. If the bot cannot start yet with\n" +
+			"what was installed, for example because a folder must be copied first, the exit status is 2.",
 		RunE: func(*cobra.Command, []string) error { return s.Install(p.Env) },
 	}
 	fs := install.Flags()

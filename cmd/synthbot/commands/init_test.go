@@ -1,7 +1,9 @@
 package commands
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -187,5 +189,34 @@ func TestInitRefuses(t *testing.T) {
 	}
 	if entries, err := filepath.Glob("*"); err != nil || len(entries) > 0 {
 		t.Errorf("init wrote %v, want nothing", entries)
+	}
+}
+
+// TestInitThroughALink checks that init writes the files of a configuration that a symbolic link names where the other
+// commands look for them: beside the link.
+func TestInitThroughALink(t *testing.T) {
+	emptyMachine(t)
+	if err := errors.Join(os.Mkdir("elsewhere", 0o700), os.WriteFile("elsewhere/real.toml", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere/real.toml", "bot.toml"); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := runLine(t, discordtest.Token+"\n", "init", "-c", "bot.toml", "--no-check", "--yes",
+		"--persona-name", "Mira", "--persona-text", "She sails.", "--data-dir", "data", "--discord-token", "-")
+	if status != 0 {
+		t.Fatalf("init: %d, %s%s", status, out, errs)
+	}
+	if err := os.Mkdir("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if status, out, errs := runLine(t, "", "check", "-c", "bot.toml"); status != 0 {
+		t.Errorf("check: %d, %s%s", status, out, errs)
+	}
+	if link, err := os.Lstat("bot.toml"); err != nil || link.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v, %v", link, err)
+	}
+	if text, err := os.ReadFile("elsewhere/real.toml"); err != nil || !strings.Contains(string(text), "discord") {
+		t.Errorf("got the configuration %s, %v", text, err)
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -111,7 +112,7 @@ func exportCommand(p *program) *cobra.Command {
 				return err
 			}
 			return p.withBot(c.Context(), accessRead, func(b *daemon.Bot) error {
-				var lines memory.LineCounter
+				var lines lineCounter
 				err := b.PersonalData().Export(c.Context(), io.MultiWriter(p.Out, &lines), path)
 				if err == nil && lines == 0 {
 					fmt.Fprintf(p.Err, "nothing is stored about %s\n", cmp.Or(path.String(), "anybody"))
@@ -194,10 +195,23 @@ func optionalPath(args []string) (core.Path, error) {
 	return path, nil
 }
 
+// lineCounter counts the lines of an export that is written to it.
+type lineCounter int
+
+var _ memory.NonBlocking = (*lineCounter)(nil)
+
+// NonBlocking implements memory.NonBlocking.
+func (l *lineCounter) NonBlocking() {}
+
+func (l *lineCounter) Write(p []byte) (int, error) {
+	*l += lineCounter(bytes.Count(p, []byte("\n")))
+	return len(p), nil
+}
+
 // forget erases all data of a place or a user, including that of plugins, and rewrites the database
 // file without it. It prints how much there was.
 func (p *program) forget(ctx context.Context, b *daemon.Bot, path core.Path) error {
-	var exported memory.LineCounter
+	var exported lineCounter
 	countErr := b.PersonalData().Export(ctx, &exported, path) // an error does not prevent forgetting
 	if err := b.PersonalData().Forget(ctx, path); err != nil {
 		return err

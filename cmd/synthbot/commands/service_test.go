@@ -272,6 +272,9 @@ key = "key.pem"
 	if err != nil || !strings.Contains(string(modes), "z /etc/synthbot/key.pem 0640 root synthbot -\n") {
 		t.Errorf("the service cannot read its key: %s, %v", modes, err)
 	}
+	if _, help, _ := runLine(t, "", "service", "install", "--help"); !strings.Contains(help, "the exit status is 2") {
+		t.Errorf("the help does not name the status:\n%s", help)
+	}
 	if err := os.Mkdir(filepath.Join(etc, "docs"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -31,13 +31,12 @@ const (
 )
 
 // Progress is that of one account, or of one of its shards. It is safe for concurrent use, but for SetSessions and
-// Store, which the same goroutine calls.
+// Store, which the same goroutine calls after StoreFirst.
 type Progress struct {
 	state driver.State
 
-	began bool // a new session is not stored yet
-
 	mu       sync.Mutex
+	began    bool              // a new session is not stored yet
 	shards   map[int]time.Time // until when each has received everything
 	saved    time.Time         // the stored time: everything before is on disk, perhaps by an earlier process
 	sessions map[int]gateway.Session
@@ -85,16 +84,21 @@ func (p *Progress) Sessions() map[int]gateway.Session {
 	return maps.Clone(p.sessions)
 }
 
-// Touch records that a shard has received everything until now. It returns the previous time of the shard,
-// or else the stored time; zero if there is none.
-func (p *Progress) Touch(shard int, now time.Time) time.Time {
+// Touch records that a shard has received everything until now.
+func (p *Progress) Touch(shard int, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shards[shard] = now
+}
+
+// Until returns until when a shard has received everything, or else the stored time; zero if there is none.
+func (p *Progress) Until(shard int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until, known := p.shards[shard]
 	if !known {
 		until = p.saved
 	}
-	p.shards[shard] = now
 	return until
 }
 
@@ -117,11 +121,31 @@ func (p *Progress) SetSessions(ctx context.Context, sessions map[int]gateway.Ses
 		p.began = p.began || p.sessions[shard].ID != now.ID
 		p.sessions[shard] = now
 	}
+	began := p.began
 	p.mu.Unlock()
-	if !p.began {
+	if !began {
 		return nil
 	}
 	return p.storeSessions(ctx)
+}
+
+// StoreFirst stores a session that begins, and its time, if no earlier one of the shard is known. It must be called
+// before Touch.
+func (p *Progress) StoreFirst(ctx context.Context, shard int, session gateway.Session, at time.Time) error {
+	p.mu.Lock()
+	known, first := p.sessions[shard].ID != "", p.saved.IsZero()
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	var err error
+	if first {
+		err = p.Store(ctx, at, true)
+	}
+	if session.ID != "" {
+		err = errors.Join(err, p.SetSessions(ctx, map[int]gateway.Session{shard: session}))
+	}
+	return err
 }
 
 // Store stores a time before which everything is on disk, and the sessions. It does nothing if the stored
@@ -147,6 +171,8 @@ func (p *Progress) storeSessions(ctx context.Context) error {
 	value := core.JSON(stored{time.Now(), p.sessions})
 	p.mu.Unlock()
 	err := p.state.Put(ctx, SessionsKey, value)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.began = p.began && err != nil
 	return err
 }

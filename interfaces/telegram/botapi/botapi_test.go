@@ -199,4 +199,8 @@ func TestCredentials(t *testing.T) {
 	if got != "jay:s t" || err != nil {
 		t.Errorf("got %s, %v, want jay:s t", got, err)
 	}
+	data, err := client.File(t.Context(), "photos/1.jpg", "", 100)
+	if !strings.Contains(string(data), `"jay:s t"`) || err != nil {
+		t.Errorf("downloading got %s, %v, want jay:s t", data, err)
+	}
 }

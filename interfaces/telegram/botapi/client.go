@@ -8,7 +8,7 @@
 //   - Calls have no context: Client.call.
 //   - The status is lost if a response is not JSON, and always for uploads: callTransport.apiError.
 //   - The size of responses is not limited: callTransport.Do.
-//   - A redirect would send the token to another server: Client.send.
+//   - A redirect would send the token to another server: callTransport.Do.
 //   - Polling continues after it was stopped, and stops at an update that it cannot decode: Client.Poll.
 //   - The webhook checks no secret, and blocks: Client.Serve.
 //   - The address of a file contains the token: Client.File.
@@ -27,6 +27,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -71,7 +72,8 @@ type Hooks struct {
 // Client makes calls of the Bot API. Its errors never contain the token. Safe for concurrent use.
 type Client struct {
 	opt              Options
-	base             *url.URL
+	base             *url.URL    // without a user name and password
+	header           http.Header // of every request: that user name and password
 	bot              tgbotapi.BotAPI
 	http             *http.Transport
 	ahead            atomic.Int64 // how far our clock is ahead of Telegram's, in nanoseconds
@@ -100,11 +102,17 @@ func New(o Options) (*Client, error) {
 		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
 	// Without HTTP/2, a connection that is silently broken affects only one call.
-	c := &Client{opt: o, base: base, pace: newPacer(o.Pace), http: &http.Transport{
+	c := &Client{opt: o, base: base, header: http.Header{}, pace: newPacer(o.Pace), http: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
 		DisableCompression: true, // responses are short
 	}}
+	if base.User != nil {
+		r := &http.Request{Header: c.header}
+		password, _ := base.User.Password()
+		r.SetBasicAuth(base.User.Username(), password)
+		base.User = nil
+	}
 	c.bot = tgbotapi.BotAPI{Token: o.Token}
 	c.bot.SetAPIEndpoint(strings.ReplaceAll(base.String(), "%", "%%") + "/bot%s/%s")
 	c.loadWaits(context.Background())
@@ -186,7 +194,8 @@ func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, w.netError(err, false)
 	}
-	resp, err := w.client.send(r)
+	maps.Copy(r.Header, w.client.header)
+	resp, err := w.client.http.RoundTrip(r) // without following redirects, which would send the token elsewhere
 	if err != nil {
 		return nil, w.netError(err, wrote.Load())
 	}
@@ -208,15 +217,6 @@ func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = io.NopCloser(&data)
 	return resp, nil
-}
-
-// send sends a request. It does not follow redirects, which would send the token to another server.
-func (c *Client) send(r *http.Request) (*http.Response, error) {
-	if r.URL.User != nil {
-		password, _ := r.URL.User.Password()
-		r.SetBasicAuth(r.URL.User.Username(), password)
-	}
-	return c.http.RoundTrip(r)
 }
 
 // Ahead returns how far our clock is ahead of Telegram's, to a second or two.
@@ -303,7 +303,8 @@ func (c *Client) open(ctx context.Context, file, dir string) (io.ReadCloser, err
 	if err != nil {
 		return nil, errors.New(c.redact(err.Error()))
 	}
-	resp, err := c.send(req)
+	maps.Copy(req.Header, c.header)
+	resp, err := c.http.RoundTrip(req) // see callTransport.Do
 	switch {
 	case err != nil:
 		return nil, (&callTransport{ctx: ctx, client: c, method: "file"}).netError(err, false)
