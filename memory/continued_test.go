@@ -172,6 +172,33 @@ func TestSaidBeforeForgettingIsContinued(t *testing.T) {
 	}
 }
 
+// TestContinuedForgetTakesItsTurn: what an earlier process began to forget is not deleted while this one forgets
+// somebody: the end of one would delete the plan of the other.
+func TestContinuedForgetTakesItsTurn(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db := openWith(t, dir, calm())
+		if err := db.update(t.Context(), newForgetting(t.Context(), db, jay).storePlan); err != nil {
+			t.Fatal(err)
+		}
+		erase, erased := db.continueForgets(t.Context()), make(chan struct{})
+		db.epochs.forgets <- struct{}{}
+		go func() {
+			defer close(erased)
+			erase()
+		}()
+		synctest.Wait()
+		if !isForgetting(t, db) {
+			t.Error("it was deleted during another Forget")
+		}
+		<-db.epochs.forgets
+		<-erased
+		if isForgetting(t, db) {
+			t.Error("it was not deleted after the other Forget")
+		}
+	})
+}
+
 // TestForgetIsContinuedInASalvagedFile: salvaging a damaged file does not bring back the users who
 // were being forgotten.
 func TestForgetIsContinuedInASalvagedFile(t *testing.T) {
