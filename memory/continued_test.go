@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -195,6 +196,30 @@ func TestContinuedForgetTakesItsTurn(t *testing.T) {
 		<-erased
 		if isForgetting(t, db) {
 			t.Error("it was not deleted after the other Forget")
+		}
+	})
+}
+
+// TestForgetsTakeTurns: a Forget waits for another one of its process, until its context ends.
+func TestForgetsTakeTurns(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db := openWith(t, dir, calm())
+		populated(t, db)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		db.epochs.forgets <- struct{}{}
+		go func() { ended <- db.Forget(ctx, group) }()
+		go func() { ended <- db.Forget(t.Context(), jay) }()
+		synctest.Wait()
+		want(t, "ended meanwhile", len(ended), 0)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the error of the context", err)
+		}
+		<-db.epochs.forgets
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }
