@@ -33,14 +33,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6811,
+	"daemon":              6812,
 	"interfaces/discord":  5261,
 	"core/engine":         3606,
 	"core/engine/offline": 3180,
-	"core/turn":           5461,
+	"core/turn":           5469,
 	"core/action":         3908,
 	"interfaces/telegram": 4194,
-	"memory":              8993,
+	"memory":              9013,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -245,9 +245,9 @@ const QuestionMark = "confirm:"
 // so when a place moves and its entries get other numbers.
 func Renumber(data string, shift uint64) string {
 	rest, asks := strings.CutPrefix(data, QuestionMark)
-	number, rest, _ := strings.Cut(rest, ".")
+	number, rest, more := strings.Cut(rest, ".")
 	turn, err := strconv.ParseUint(number, 10, 64)
-	if !asks || err != nil {
+	if !asks || !more || err != nil {
 		return data
 	}
 	return fmt.Sprintf("%s%d.%s", QuestionMark, turn+shift, rest)

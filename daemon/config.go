@@ -407,9 +407,16 @@ func (c *Config) followMoves(ctx context.Context, r core.Reader, log *slog.Logge
 }
 
 // names reports whether the configuration has a path of the place, or of one below it.
-func (c *Config) names(place core.Path) (found bool) {
-	c.eachPath(func(_ config.Key, _ string, p *core.Path) { found = found || p.Within(place) })
-	return found
+func (c *Config) names(place core.Path) bool { return isNamed(c.paths(), place) }
+
+func isNamed(paths []core.Path, place core.Path) bool {
+	return slices.ContainsFunc(paths, func(p core.Path) bool { return p.Within(place) })
+}
+
+// paths returns all paths in the configuration.
+func (c *Config) paths() (list []core.Path) {
+	c.eachPath(func(_ config.Key, _ string, p *core.Path) { list = append(list, *p) })
+	return list
 }
 
 // eachPath calls f with the key, the kind and the address of each path in the configuration.

@@ -177,6 +177,9 @@ dir = "tools"
 	if load(t.TempDir()).digest != c.digest {
 		t.Error("workers whose files are in different folders count as configured differently")
 	}
+	if c.digest == (&Config{}).hash() || c.digest == "" {
+		t.Error("the settings in the file do not count")
+	}
 	var got []string
 	c.Walk(func(s config.Setting) {
 		argv, ok := s.Value.Interface().([]string)

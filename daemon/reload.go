@@ -78,6 +78,7 @@ func (r *reloads) read() (later []string, err error) {
 	defer r.mu.Unlock()
 	notifySystemd(r.log, daemon.SdNotifyReloading+"\n"+daemon.SdNotifyMonotonicUsec())
 	defer notifySystemd(r.log, daemon.SdNotifyReady)
+	r.postponed.Store(false) // this reload replaces it
 	old := r.InForce()
 	c, err := r.env.MustLoad()
 	r.lastRead.Store(&c.stamps)

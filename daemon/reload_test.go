@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -41,6 +42,21 @@ func TestReloadDuringAnOutage(t *testing.T) {
 		isAway(false)
 		if len(b.reloads.requested) != 1 {
 			t.Error("the reload is not repeated")
+		}
+		<-b.reloads.requested
+		isAway(true)
+		b.Data.Store = awayStore{present}
+		_, _ = b.Reload()
+		b.Data.Store = present
+		if err := os.WriteFile(b.InForce().Config.File, []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Reload(); err == nil {
+			t.Error("an invalid file was read")
+		}
+		isAway(false)
+		if len(b.reloads.requested) > 0 {
+			t.Error("a reload is repeated although a later one found an invalid file")
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"synthbot/core"
@@ -24,6 +25,7 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 	used := b.workers.sharing.used(turnLimits)
 	clock, config := c.Clock(b.env.Clock), c.Prompt.Config
 	config.Attempts, config.Backlog = c.Corrector.Attempts, c.Bot.Backlog
+	named := sync.OnceValue(c.paths) // for many messages, once a place has moved
 	o := turn.Options{
 		Store: b.Data.Store, Catalogue: p.Snapshot, Clock: clock, Log: log, Runtime: b.runtime,
 		Asker: p.Engines.Within(p.budget, p.draftSender()), Settings: p.turnSettings,
@@ -52,7 +54,7 @@ func (b *Bot) turnOptions(p *parts) turn.Options {
 			},
 			Configured: func(place core.Path) bool {
 				set := func(l *placeLayer) bool { return l.Path == place }
-				return c.names(place) || slices.ContainsFunc(p.settings.All(), set)
+				return isNamed(named(), place) || slices.ContainsFunc(p.settings.All(), set)
 			},
 			Received: b.handleReceived,
 			Asked: func(people []core.Path, perMinute int) {

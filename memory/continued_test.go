@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -170,6 +171,57 @@ func TestSaidBeforeForgettingIsContinued(t *testing.T) {
 		said := texts(t, later, group)
 		want(t, "the last", said[len(said)-1], e.Message.Text)
 	}
+}
+
+// TestContinuedForgetTakesItsTurn: what an earlier process began to forget is not deleted while this one forgets
+// somebody: the end of one would delete the plan of the other.
+func TestContinuedForgetTakesItsTurn(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db := openWith(t, dir, calm())
+		if err := db.update(t.Context(), newForgetting(t.Context(), db, jay).storePlan); err != nil {
+			t.Fatal(err)
+		}
+		erase, erased := db.continueForgets(t.Context()), make(chan struct{})
+		db.epochs.forgets <- struct{}{}
+		go func() {
+			defer close(erased)
+			erase()
+		}()
+		synctest.Wait()
+		if !isForgetting(t, db) {
+			t.Error("it was deleted during another Forget")
+		}
+		<-db.epochs.forgets
+		<-erased
+		if isForgetting(t, db) {
+			t.Error("it was not deleted after the other Forget")
+		}
+	})
+}
+
+// TestForgetsTakeTurns: a Forget waits for another one of its process, until its context ends.
+func TestForgetsTakeTurns(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db := openWith(t, dir, calm())
+		populated(t, db)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		db.epochs.forgets <- struct{}{}
+		go func() { ended <- db.Forget(ctx, group) }()
+		go func() { ended <- db.Forget(t.Context(), jay) }()
+		synctest.Wait()
+		want(t, "ended meanwhile", len(ended), 0)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the error of the context", err)
+		}
+		<-db.epochs.forgets
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestForgetIsContinuedInASalvagedFile: salvaging a damaged file does not bring back the users who

@@ -33,6 +33,19 @@ type epochState struct {
 	others  map[string][]core.Path // who is being forgotten by other processes, by the key of the plan
 }
 
+// takeTurn blocks until this process forgets nobody else, or ctx ends: two that forget the same user have the same
+// plan. The caller calls endTurn.
+func (e *epochState) takeTurn(ctx context.Context) error {
+	select {
+	case e.forgets <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *epochState) endTurn() { <-e.forgets }
+
 // begin marks paths as being forgotten. e.mu is held.
 func (e *epochState) begin(paths []core.Path) {
 	for _, path := range paths {

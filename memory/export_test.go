@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -155,6 +156,23 @@ func TestImportWithoutIDs(t *testing.T) {
 		want(t, "added lines", added, missing)
 	}
 	want(t, "entries", len(everything(t, other)[street]), 6)
+}
+
+// TestImportCountsAgain: an entry without an id is known in each try of a transaction.
+func TestImportCountsAgain(t *testing.T) {
+	db := open(t, t.TempDir())
+	add(t, db, message(group, "", "words"))
+	e, unknown, known := message(group, "", "words"), message(group, "", "other words"), make(twins)
+	err := db.update(t.Context(), func(t *tx) { known.take(t, &unknown) })
+	for try := range 2 {
+		found := false
+		left := known.clone()
+		err = cmp.Or(err, db.update(t.Context(), func(t *tx) { found = left.take(t, &e) }))
+		want(t, fmt.Sprintf("known in try %d", try), found, true)
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestImportRefuses: an invalid line ends the import; the lines before it are kept.

@@ -436,6 +436,10 @@ func TestFileSizeLimit(t *testing.T) {
 		if !errors.Is(got, err) {
 			t.Errorf("a new database: got %v, want %v", got, err)
 		}
+		files, _ := os.ReadDir(dir)
+		if err != nil && len(files) > 0 {
+			t.Errorf("%v is left", files)
+		}
 		if got == nil {
 			if err := db.Close(); err != nil {
 				t.Error(err)

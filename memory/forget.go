@@ -27,12 +27,10 @@ import (
 // with all below. Messages of others stay, even if they mention the person. What plugins store about them elsewhere
 // is up to the plugins (core.DataKeeper).
 func (db *DB) Forget(ctx context.Context, path core.Path) error {
-	select { // one after the other: they may have the same plan
-	case db.epochs.forgets <- struct{}{}:
-		defer func() { <-db.epochs.forgets }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := db.epochs.takeTurn(ctx); err != nil {
+		return err
 	}
+	defer db.epochs.endTurn()
 	s := newForgetting(ctx, db, path)
 	defer s.end()
 	for _, step := range []func() error{s.find, s.begin, s.deleteAll} {
@@ -85,7 +83,7 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	})
 	return func() {
 		for _, s := range all {
-			err = errors.Join(err, s.deleteAll())
+			err = errors.Join(err, s.deleteInTurn())
 			s.end()
 		}
 		if err != nil && ctx.Err() == nil {
@@ -152,6 +150,15 @@ func (s *forgetting) announceBegun(t *tx, begun []core.Path, muted []sharedMute)
 		s.storePlan(t)
 		announce(t, sharedEpoch{Plan: string(s.planKey), Begun: begun, Muted: muted})
 	}
+}
+
+// deleteInTurn is deleteAll for a Forget of an ended process.
+func (s *forgetting) deleteInTurn() error {
+	if err := s.db.epochs.takeTurn(s.ctx); err != nil {
+		return err
+	}
+	defer s.db.epochs.endTurn()
+	return s.deleteAll()
 }
 
 func (s *forgetting) deleteAll() error {

@@ -209,6 +209,7 @@ func TestWhoMayConfirm(t *testing.T) {
 		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, true},
 		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "1"}, false},
 		{place(core.ChannelLinked, core.RankModerator), core.Author{ID: "-100"}, true},
+		{place(core.ChannelLinked, core.RankAdmin), core.Author{ID: "1", Rank: core.RankModerator}, false},
 		{place(core.ChannelLinked, core.RankMember), core.Author{ID: "1", Rank: core.RankModerator}, false},
 		{place(core.ChannelOther, core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, false},
 		{place("", core.RankModerator), core.Author{ID: "1", Rank: core.RankModerator}, false},

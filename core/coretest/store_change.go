@@ -141,6 +141,7 @@ func moveCases() map[string]func(*testing.T, *testedStore) {
 			}
 			s.append(said(barn, "0", "x"), with(barn, "1", "confirm:1.1.1"))
 			s.append(with(kitchen, "1", "confirm:7.1.2"), with(kitchen, "2", "confirm:x"), with(kitchen, "3", "other"))
+			s.append(with(kitchen, "5", "confirm:2"))
 			s.change(migration)
 			s.append(with(kitchen, "4", "confirm:7.1.2:y"), with(barn, "4", "confirm:9.1.2:y"))
 			s.reopen()
@@ -149,7 +150,8 @@ func moveCases() map[string]func(*testing.T, *testedStore) {
 				data = append(data, e.Data)
 			}
 			same(t, "data", data, []string{
-				"", "confirm:1.1.1", "confirm:9.1.2", "confirm:x", "other", "confirm:9.1.2:y", "confirm:9.1.2:y",
+				"", "confirm:1.1.1", "confirm:9.1.2", "confirm:x", "other", "confirm:2", "confirm:9.1.2:y",
+				"confirm:9.1.2:y",
 			})
 		},
 		"ids of the old place are no ids of the new one": func(t *testing.T, s *testedStore) {

@@ -79,6 +79,10 @@ func TestLearnedTokensTooFew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole, err := Build(&p, llm.Limits{})
+	if err != nil || got.Before != whole.Size {
+		t.Errorf("the size before was %d, want %d; %v", got.Before, whole.Size, err)
+	}
 	if got.Size > alone.Size+100 || !strings.Contains(string(got.Input), "hello") {
 		t.Errorf("unexpected: %d characters, %d without history; %s", got.Size, alone.Size, got.Input)
 	}

@@ -39,13 +39,12 @@ func (a *attention) with(place core.Path, now time.Time, do func(*placeAttention
 	do(a.places.Ensure(place, func() *placeAttention { return &placeAttention{asked: now} }))
 }
 
-// move lets the attention to a place follow its move.
+// move lets the attention to a place follow its move. Both paths share it, because events may be judged by either.
 func (a *attention) move(m move) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e, ok := a.places.Get(m.from); ok {
 		a.places.Put(m.to, e)
-		a.places.Delete(m.from)
 	}
 }
 

@@ -316,11 +316,13 @@ func TestYesMeetsTheGates(t *testing.T) {
 		asleep bool
 		asks   bool
 		moved  bool
+		former core.Path // the path of the place that the configuration still names
 		paid   int
 		says   string // what the gate replies
 	}{
 		"a refused word":       {who: "jay", gate: taboo("yes"), asks: true, paid: 1},
 		"after a move":         {who: "jay", gate: taboo("yes"), asks: true, moved: true, paid: 1},
+		"before a reload":      {who: "jay", gate: taboo("yes"), asks: true, moved: true, former: place, paid: 1},
 		"a sleeping place":     {who: "jay", gate: taboo("no"), asleep: true, asks: true, paid: 1},
 		"a blocked user":       {who: "jay", gate: judge{"jay": gate.Verdict{Admission: gate.Redact}}, asks: true},
 		"another user":         {who: "eve", gate: taboo("yes"), asks: true, says: "Not that word."},
@@ -334,6 +336,7 @@ func TestYesMeetsTheGates(t *testing.T) {
 			}
 			b.Reconfigure(b.options(func(o *turn.Options) {
 				o.Plugins.Gates, o.Places.Asleep = []gate.Gate{tc.gate}, func(core.Path) bool { return tc.asleep }
+				o.Places.Configured = func(p core.Path) bool { return p == tc.former }
 			}))
 			asked, yes := len(b.asker.Asked()), said("2", tc.who, "yes")
 			if tc.moved {

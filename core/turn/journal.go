@@ -85,6 +85,15 @@ func (p *worker) journalOf(
 	return j, false
 }
 
+// addPeople adds paths of the people.
+func (j *journal) addPeople(people []core.Path) {
+	for _, path := range people {
+		if !slices.Contains(j.people, path) {
+			j.people = append(j.people, path)
+		}
+	}
+}
+
 // addAskers adds users who asked for what the turn decides.
 func (j *journal) addAskers(ids []string) {
 	for _, id := range ids {

@@ -543,12 +543,15 @@ func TestLateInMovedPlace(t *testing.T) {
 	from, to := place, core.MustPath("room/2")
 	for name, c := range map[string]struct {
 		allow core.Path
-		again bool // the bot restarts after the move
+		again bool      // the bot restarts after the move
+		via   core.Path // where the place moves first
 		at    core.Path
 	}{
 		"at the former path":              {allow: to, at: from},
 		"at the former path of a restart": {allow: from.Parent(), again: true, at: from},
+		"at the former path of two moves": {allow: to, via: core.MustPath("room/3"), at: from},
 		"before the configuration":        {allow: from, at: to},
+		"before it, after two moves":      {allow: from, via: core.MustPath("room/3"), at: to},
 		"as configured":                   {allow: to, at: to},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -565,6 +568,10 @@ func TestLateInMovedPlace(t *testing.T) {
 				move := core.Event{Kind: core.KindMigration, To: to, Message: core.Message{Path: from, ID: "m"}}
 				e := said("1", "jay", "first")
 				e.Message.Path = c.at
+				if !c.via.IsZero() {
+					b.receive(core.Event{Kind: core.KindMigration, To: c.via, Message: core.Message{Path: from, ID: "v"}})
+					move.Message.Path = c.via
+				}
 				if c.again {
 					b.receive(move)
 					b.stop()
@@ -581,4 +588,44 @@ func TestLateInMovedPlace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// commitHook is a store that calls before, if it is set, in each commit with changes.
+type commitHook struct {
+	core.Store
+	before func()
+}
+
+func (s *commitHook) Commit(ctx context.Context, b *core.Batch) error {
+	if len(b.Change) > 0 && s.before != nil {
+		s.before()
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// TestTurnBegunDuringMove: a turn that begins while the move of its place is being stored runs once.
+func TestTurnBegunDuringMove(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &commitHook{Store: open(t, dir)}
+		defer s.Close()
+		asker := coretest.NewAsker(plan("one"), plan("two"))
+		asker.Hold = make(chan struct{})
+		b := start(t, s, coretest.NewRoom("room"), asker)
+		defer b.stop()
+		s.before = func() {
+			b.receive(said("1", "jay", "hi"))
+			b.thinks(1)
+		}
+		b.receive(core.Event{
+			Kind: core.KindMigration, To: core.MustPath("room/2"), Message: core.Message{Path: place, ID: "m"},
+		})
+		synctest.Wait()
+		if n := len(asker.Asked()); n != 1 {
+			t.Errorf("the model was asked %d times at once, want once", n)
+		}
+		close(asker.Hold)
+		b.quiet()
+		b.holds("one")
+	})
 }

@@ -293,8 +293,8 @@ func (p *worker) load(ctx context.Context, with *setup) (t *turn, err error) {
 		t.who.Private = head.Private
 		if !kept {
 			t.journal.recall(records, time.Time{})
-			t.journal.people = append(t.journal.people, append(t.causers(), t.path)...)
 		}
+		t.journal.addPeople(append(t.causers(), t.path)) // it may answer more messages than an attempt that never began
 		return t.input.load(v)
 	})
 	if other {

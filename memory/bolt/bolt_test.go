@@ -35,6 +35,22 @@ func open(t *testing.T) *File {
 	return f
 }
 
+// TestCreateKeepsOthers: a new file does not replace that of a process that was faster.
+func TestCreateKeepsOthers(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.db")
+	if err := os.WriteFile(name, []byte("of another process"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFile(name, Options{NoSync: true})
+	defer f.closeBroken()
+	if err := f.create(); !errors.Is(err, core.ErrLocked) {
+		t.Errorf("got %v, want %v", err, core.ErrLocked)
+	}
+	if data, err := os.ReadFile(name); err != nil || string(data) != "of another process" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+}
+
 // pairs returns all pairs and counters of a file.
 func pairs(t *testing.T, f *File) map[string]string {
 	t.Helper()

@@ -523,3 +523,34 @@ func header(kind byte, size int) []byte {
 	}
 	return binary.BigEndian.AppendUint64([]byte{kind, 127}, uint64(size))
 }
+
+// TestLeaveEarlier: the session of an earlier process is left as soon as everything on its way was received.
+func TestLeaveEarlier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(27 * 365 * 24 * time.Hour)
+		s, end := discordtest.InMemory()
+		t.Cleanup(end)
+		sh, _ := newTestShard(t, s)
+		at, err := sh.g.Find(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sh.at = at
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- sh.run(ctx, Session{}) }()
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-ended; err != nil || sh.session == nil {
+			t.Fatalf("got %v, %v, want a session", sh.session, err)
+		}
+		next, _ := newTestShard(t, s)
+		next.at = at
+		next.catchUp(t.Context(), *sh.session)
+		began := time.Now()
+		next.leaveEarlier()
+		if took := time.Since(began); took >= lastTime {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
