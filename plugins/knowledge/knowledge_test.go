@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +96,26 @@ func TestSync(t *testing.T) {
 	p.config.Sources[0].Name = "other"
 	if sum := synced(t, p); sum.Removed != 2 {
 		t.Errorf("renamed file: %+v", sum)
+	}
+}
+
+// TestUnprintableNames checks that files with names that are not plain text are counted and named, and that their
+// names cannot control a terminal.
+func TestUnprintableNames(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"esc\x1b[31m.md", "new\nline.md", "rtl\u202egpj.md"}
+	for _, name := range names {
+		write(t, dir, map[string]string{name: "Keys hang in the hall."})
+	}
+	p := made(t, Config{Sources: []Source{{Name: "s", Path: dir}}})
+	sum := synced(t, p)
+	if len(sum.Faults) != len(names) || !strings.Contains(sum.String(), "3 not readable") {
+		t.Fatalf("got %v, %q", sum, sum.Faults)
+	}
+	for i, want := range names {
+		if got := sum.Faults[i]; !strings.HasPrefix(got, "s/"+strconv.QuoteToASCII(want)+": ") {
+			t.Errorf("got %q, want the quoted name %q", got, want)
+		}
 	}
 }
 

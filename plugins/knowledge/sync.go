@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -151,6 +152,14 @@ type sourceReader struct {
 	size     int                // bytes of text in the batch
 }
 
+// note is fault for a document of the source. It adds an error to the summary.
+func (r *sourceReader) note(name string, err error) {
+	r.fault(r.source.Name, name, err)
+	if err != nil {
+		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+name+": "+err.Error())
+	}
+}
+
 func (r *sourceReader) run(ctx context.Context) error {
 	stored, err := r.host.Passages.Documents(ctx, r.source.Name)
 	if err != nil {
@@ -245,7 +254,7 @@ func (r *sourceReader) folder() (files []file, err error) {
 			return fmt.Errorf("more than %d files", maxDocuments)
 		}
 		if len(below) > maxName || txt.Line(below) != below {
-			r.fault(r.source.Name, txt.ClipLine(below, 100), errors.New("its name is too long, or not plain text"))
+			r.note(strconv.Quote(txt.Clip(below, 100)), errors.New("its name is too long, or not plain text"))
 			return nil
 		}
 		files = append(files, file{
@@ -296,11 +305,9 @@ func (r *sourceReader) readOne(ctx context.Context, f file) error {
 		return ctx.Err()
 	}
 	text = clean(text)
-	r.fault(r.source.Name, f.name, err)
+	r.note(f.name, err)
 	d := passage.Document{Name: f.name, Stamp: f.stamp, Time: f.time, Link: f.link}
-	if err != nil {
-		r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+f.name+": "+err.Error())
-	} else {
+	if err == nil {
 		d.Language = r.languageOf(text)
 		base := path.Base(f.name)
 		title := strings.NewReplacer("-", " ", "_", " ").Replace(strings.TrimSuffix(base, path.Ext(base)))

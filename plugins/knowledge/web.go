@@ -90,12 +90,11 @@ func (r *sourceReader) pages(ctx context.Context, known map[string]passage.Docum
 		d, ok := known[address]
 		if r.takeDue(address) {
 			text, err := r.page(ctx, address)
-			r.fault(r.source.Name, address, err)
+			r.note(address, err)
 			if err == nil {
 				files = append(files, r.webFile(address, text, r.host.Clock()))
 				continue
 			}
-			r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+address+": "+err.Error())
 		}
 		if ok {
 			files = append(files, file{name: address, stamp: d.Stamp})
@@ -183,10 +182,7 @@ func (r *sourceReader) feed(ctx context.Context, known map[string]passage.Docume
 		if err == nil {
 			items, err = readFeed(data)
 		}
-		r.fault(r.source.Name, r.source.Feed, err)
-		if err != nil {
-			r.sum.Faults = append(r.sum.Faults, r.source.Name+"/"+r.source.Feed+": "+err.Error())
-		}
+		r.note(r.source.Feed, err)
 		for i := range items {
 			f, ok := r.itemFile(&items[i])
 			if ok {
