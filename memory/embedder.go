@@ -77,6 +77,7 @@ type embedding struct {
 	from         uint64             // facts and passages from this number on may need a vector
 	size         int                // texts of the next call
 	callBackoff  backoff            // after failed calls in the background
+	failed       error              // of the last call in the background
 	refused      map[uint64]bool    // facts whose call failed although they were alone
 	retryRefused time.Time          // when these are tried again
 	queryBackoff backoff            // after failed queries
@@ -140,6 +141,7 @@ func (m *embedWorker) step(ctx context.Context) time.Duration {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	e.failed = err
 	switch {
 	case m.embedding != e || ctx.Err() != nil:
 		return 0
@@ -240,13 +242,14 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	return done
 }
 
-// countWaiting returns how many passages still wait for a vector; 0 without an Embedder.
-func (m *embedWorker) countWaiting(v *view) (n int) {
+// countWaiting implements passage.Index.Waiting.
+func (m *embedWorker) countWaiting(v *view) (n int, failed error) {
 	m.mu.Lock()
 	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
+	failed = e.failed
 	m.mu.Unlock()
 	if e.Embed == nil {
-		return 0
+		return 0, nil
 	}
 	done := v.passagesWithVector(e.Model, length, firstPassage)
 	for number := range v.numbersFrom(firstPassage) {
@@ -254,7 +257,7 @@ func (m *embedWorker) countWaiting(v *view) (n int) {
 			n++
 		}
 	}
-	return n
+	return n, failed
 }
 
 var errVectors = errors.New("the vectors do not fit the texts")

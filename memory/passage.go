@@ -338,9 +338,9 @@ func (x passages) Sources(ctx context.Context) (all []string, err error) {
 }
 
 // Waiting implements passage.Index.
-func (x passages) Waiting(ctx context.Context) (n int, err error) {
-	err = x.db.read(ctx, func(v *view) { n = x.db.embeds.countWaiting(v) })
-	return n, err
+func (x passages) Waiting(ctx context.Context) (n int, failed, err error) {
+	err = x.db.read(ctx, func(v *view) { n, failed = x.db.embeds.countWaiting(v) })
+	return n, failed, err
 }
 
 // maxSame is how many more passages Find fetches, as some may be copies of others.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -166,7 +167,7 @@ func TestPassagesWaitForVectors(t *testing.T) {
 		waiting := func(when string, want int) {
 			t.Helper()
 			synctest.Wait()
-			if n, err := Passages(db).Waiting(t.Context()); err != nil || n != want {
+			if n, _, err := Passages(db).Waiting(t.Context()); err != nil || n != want {
 				t.Errorf("%s: %d passages wait for vectors, want %d: %v", when, n, want, err)
 			}
 		}
@@ -179,8 +180,19 @@ func TestPassagesWaitForVectors(t *testing.T) {
 			return nil, ctx.Err()
 		}})
 		waiting("while it is asked", 4)
+		down := errors.New("connection refused")
+		l.failing(func([]string) error { return down })
 		db.SetEmbedder(l.as("m"))
+		waiting("while it fails", 4)
+		if _, failed, _ := Passages(db).Waiting(t.Context()); failed != down {
+			t.Errorf("got the error %v, want %v", failed, down)
+		}
+		l.failing(nil)
+		time.Sleep(time.Minute)
 		waiting("afterwards", 0)
+		if _, failed, _ := Passages(db).Waiting(t.Context()); failed != nil {
+			t.Errorf("got the error %v after a success", failed)
+		}
 		var kept [][2][]byte
 		change := func(value func(old []byte) []byte) {
 			err := db.update(t.Context(), func(t *tx) {

@@ -68,8 +68,9 @@ type Index interface {
 	Documents(ctx context.Context, source string) ([]Document, error)
 	// Sources lists the sources that have documents.
 	Sources(ctx context.Context) ([]string, error)
-	// Waiting returns how many passages have no vector yet; 0 if the bot has no engine for vectors.
-	Waiting(ctx context.Context) (int, error)
+	// Waiting returns how many passages have no vector yet; 0 if the bot has no engine for vectors. failed is the
+	// engine's last error, until a call succeeds.
+	Waiting(ctx context.Context) (n int, failed, err error)
 	// Find returns up to q.N passages, the most relevant first.
 	Find(ctx context.Context, q Query) ([]Match, error)
 }

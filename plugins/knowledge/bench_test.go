@@ -159,7 +159,7 @@ func BenchmarkBig(b *testing.B) {
 	took("start", func() { db, p = open() })
 	db.SetEmbedder(memory.Embedder{Model: "m", Embed: meaning})
 	took("looking for passages without vectors", func() {
-		if n, err := memory.Passages(db).Waiting(b.Context()); n != 0 || err != nil {
+		if n, _, err := memory.Passages(db).Waiting(b.Context()); n != 0 || err != nil {
 			b.Errorf("got %d, %v", n, err)
 		}
 	})

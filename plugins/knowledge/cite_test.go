@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,11 +19,12 @@ import (
 type waitingIndex struct {
 	passage.Index
 	left, stuck int
+	failed      error
 }
 
-func (x *waitingIndex) Waiting(context.Context) (int, error) {
+func (x *waitingIndex) Waiting(context.Context) (n int, failed, err error) {
 	x.left = max(x.left-1, x.stuck)
-	return x.left, nil
+	return x.left, x.failed, nil
 }
 
 // TestAwaitVectors checks that the number of passages without vectors is printed until it is zero or stays the
@@ -41,6 +43,21 @@ func TestAwaitVectors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVectorErrors checks that the error of an engine for vectors is shown while passages wait, and at the end.
+func TestVectorErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Plugin{host: core.Host{Passages: &waitingIndex{left: 1, stuck: 1, failed: errors.New("connection\nrefused")}}}
+		var lines []string
+		if err := p.AwaitVectors(t.Context(), func(line string) { lines = append(lines, line) }); err != nil {
+			t.Error(err)
+		}
+		last := "1 passages have no vectors yet; the bot makes them when it runs: connection refused"
+		if lines[0] != "1 passages wait for vectors: connection refused" || lines[len(lines)-1] != last {
+			t.Errorf("got %q", lines)
+		}
+	})
 }
 
 // TestOffers checks that a preview does not change the offers of a running turn, that a text of citation marks

@@ -96,24 +96,27 @@ const (
 )
 
 // AwaitVectors blocks until all passages have vectors, if the bot has an engine for them. It calls progress with
-// lines about how many are left. It returns nil if no vector was added for vectorWait: the bot makes the rest
-// when it runs.
+// lines about how many are left, and about the engine's error. It returns nil if no vector was added for
+// vectorWait: the bot makes the rest when it runs.
 func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error {
 	last, since, next := -1, time.Now(), time.Now()
 	for {
-		n, err := p.host.Passages.Waiting(ctx)
-		now := time.Now()
+		n, failed, err := p.host.Passages.Waiting(ctx)
+		now, reason := time.Now(), ""
+		if failed != nil {
+			reason = ": " + txt.ClipLine(failed.Error(), 300)
+		}
 		switch {
 		case err != nil || n == 0:
 			return err
 		case n != last:
 			last, since = n, now
 		case now.Sub(since) > vectorWait:
-			progress(fmt.Sprintf("%d passages have no vectors yet; the running bot makes them", n))
+			progress(fmt.Sprintf("%d passages have no vectors yet; the bot makes them when it runs%s", n, reason))
 			return nil
 		}
 		if !now.Before(next) {
-			progress(fmt.Sprintf("%d passages wait for vectors", n))
+			progress(fmt.Sprintf("%d passages wait for vectors%s", n, reason))
 			next = now.Add(vectorLine)
 		}
 		select {
