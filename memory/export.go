@@ -3,6 +3,7 @@ package memory
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/llm"
@@ -255,7 +257,7 @@ func parseRow(text []byte) (r row, err error) {
 	switch {
 	case r.Entry != nil:
 		r.Entry.Due = false
-		return r, checkEvent(&r.Entry.Event, false)
+		return r, cmp.Or(checkEvent(&r.Entry.Event, false), checkRanks(&r.Entry.Message))
 	case r.Reaction != nil:
 		return r, checkReaction(r.Reaction)
 	case r.Memory != nil:
@@ -263,10 +265,38 @@ func parseRow(text []byte) (r row, err error) {
 		return r, checkFact(r.Memory)
 	case r.Item != nil:
 		return r, checkItem(r.Item.Plugin, r.Item.Key)
-	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil, r.Use != nil && len(r.Use.Day) == 10:
+	case r.Use != nil:
+		return r, checkUse(r.Use)
+	case r.State != nil && !r.State.Path.IsZero(), r.Record != nil:
 		return r, nil
 	}
 	return row{}, fmt.Errorf("%w: it contains nothing that can be imported", ErrBatch)
+}
+
+// checkRanks returns an error if the author of a message, or of a text in it, has a rank that does not exist.
+func checkRanks(m *core.Message) error {
+	authors := []core.Author{m.Author}
+	if m.ReplyTo != nil {
+		authors = append(authors, m.ReplyTo.From)
+	}
+	for _, f := range m.Foreign {
+		authors = append(authors, f.From)
+	}
+	for _, a := range authors {
+		if a.Rank > core.RankBot {
+			return fmt.Errorf("%w: there is no rank %d", ErrBatch, a.Rank)
+		}
+	}
+	return nil
+}
+
+func checkUse(u *Use) error {
+	_, err := time.Parse(time.DateOnly, u.Day)
+	badCost := u.Cost != nil && *u.Cost < 0
+	if err != nil || badEngine(u.Engine) || min(u.Calls, u.In, u.Out, u.Cached) < 0 || badCost {
+		return fmt.Errorf("%w: invalid usage", ErrBatch)
+	}
+	return nil
 }
 
 func checkReaction(r *reactionRow) error {

@@ -48,13 +48,16 @@ func usageKey(u Use) []byte {
 	return append(k, u.Engine...)
 }
 
+func badEngine(name string) bool {
+	return strings.ContainsRune(name, terminator) || len(name) > maxPluginKey
+}
+
 // AddUse adds to the counters of a day. It does not block: the counts are written with the next transaction, or
 // after maxDelay. The channel returns the outcome once it is durable.
 func (db *DB) AddUse(uses ...Use) <-chan error {
 	j := &job{done: make(chan error, 1), canWait: true, finishing: true}
 	for _, u := range uses {
-		badEngine := strings.ContainsRune(u.Engine, terminator) || len(u.Engine) > maxPluginKey
-		if len(u.Day) != len(time.DateOnly) || badEngine {
+		if len(u.Day) != len(time.DateOnly) || badEngine(u.Engine) {
 			j.done <- fmt.Errorf("use: %w: day %q, engine %q", ErrBatch, u.Day, u.Engine)
 			return j.done
 		}
