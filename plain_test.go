@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5469,
 	"core/action":         3908,
 	"interfaces/telegram": 4194,
-	"memory":              9049,
+	"memory":              9081,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -273,6 +273,7 @@ const (
 	metaTraces = "untidy" // set while the file may contain deleted data of forgotten people
 	metaFloor  = "floor"  // the highest number of a place that was forgotten
 	metaName   = "name"   // the file's own random name
+	metaPruned = "pruned" // when old history was deleted last
 )
 
 // prepare creates the buckets of a new database, and upgrades an older format after a backup. It refuses a

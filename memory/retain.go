@@ -49,7 +49,7 @@ const (
 	pendingAge = 30 * 24 * time.Hour
 	// usageAge is how long usage is stored.
 	usageAge = 400 * 24 * time.Hour
-	// firstPrunePause is the time from the start to the first pruning.
+	// firstPrunePause is the longest time from the start to the first pruning.
 	firstPrunePause = time.Minute
 )
 
@@ -78,13 +78,12 @@ func (db *DB) SetConfig(c Config) {
 	loop.Notify(db.pruning.changed)
 }
 
-// step prunes regularly, and soon after the start, so that a bot that never runs for long
-// prunes, too, and after each change of the configuration. It returns when to go on; see
-// loop.Repeat.
+// step prunes regularly, and soon after the start and each change of the configuration. It returns when to go on;
+// see loop.Repeat.
 func (p *pruning) step(ctx context.Context) time.Duration {
 	c := p.config.Load()
 	if c != p.seen {
-		p.seen, p.next = c, time.Now().Add(min(firstPrunePause, c.Every))
+		p.seen, p.next = c, time.Now().Add(p.firstPause(ctx, c.Every))
 	}
 	wait := time.Until(p.next)
 	switch {
@@ -93,11 +92,43 @@ func (p *pruning) step(ctx context.Context) time.Duration {
 	case wait > 0:
 		return wait
 	}
-	if err := p.db.Prune(ctx, *c); err != nil && ctx.Err() == nil {
+	err := p.db.Prune(ctx, *c)
+	if err == nil {
+		err = p.storeTime(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
 		p.db.log.Error("old history cannot be deleted", "err", err)
 	}
 	p.next = time.Now().Add(c.Every)
 	return c.Every
+}
+
+// firstPause returns the time until the first pruning with a configuration. It is 0 if the last one is longer ago than
+// the interval, so that a bot that never runs for long prunes, too. If there was none, the interval begins now.
+func (p *pruning) firstPause(ctx context.Context, every time.Duration) time.Duration {
+	if every == 0 {
+		return 0
+	}
+	var last time.Time
+	err := p.db.read(ctx, func(v *view) {
+		last, _ = time.Parse(time.RFC3339, string(v.bucket(bucketMeta).Get([]byte(metaPruned))))
+	})
+	switch {
+	case err == nil && last.IsZero():
+		err = p.storeTime(ctx)
+	case err == nil && p.db.clock().Sub(last).Abs() >= every:
+		return 0
+	}
+	if err != nil && ctx.Err() == nil {
+		p.db.log.Error("time of the last deletion of old history is not known", "err", err)
+	}
+	return min(firstPrunePause, every)
+}
+
+// storeTime stores the current time as that of the last pruning.
+func (p *pruning) storeTime(ctx context.Context) error {
+	now := p.db.clock().Format(time.RFC3339)
+	return p.db.update(ctx, func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaPruned), []byte(now)) })
 }
 
 // Prune deletes, in small transactions, what is older, or more, than the configuration

@@ -59,6 +59,36 @@ func TestPruningByItself(t *testing.T) {
 	})
 }
 
+// TestPruningOfShortRuns: a bot that runs for some seconds a day prunes at the start, but not if it pruned within the
+// interval.
+func TestPruningOfShortRuns(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir).Close()
+	synctest.Test(t, func(t *testing.T) {
+		run := func(what string, n int) {
+			t.Helper()
+			o := Options{Log: complaining(t), NoSync: true, Config: Config{Every: time.Hour, Messages: 5}}
+			db, err := Open(dir, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			synctest.Wait()
+			want(t, what, len(everything(t, db)[kitchen]), n)
+			for range 10 {
+				add(t, db, message(kitchen, "", "x"))
+			}
+		}
+		run("at the start", 0)
+		time.Sleep(24 * time.Hour)
+		run("after a day", 5)
+		time.Sleep(30 * time.Minute)
+		run("after half an hour", 15)
+		time.Sleep(31 * time.Minute)
+		run("after an hour", 5)
+	})
+}
+
 // TestRetentionOfAllPlaces: messages are kept for the default time unless a table says otherwise;
 // memories are kept for ever.
 func TestRetentionOfAllPlaces(t *testing.T) {
