@@ -65,6 +65,49 @@ func TestLongReply(t *testing.T) {
 	}
 }
 
+// TestVeryLongAnswer: a text that needs too many messages is one message with a file. Where files are not allowed, its
+// beginning is sent, also if sending fails between two messages.
+func TestVeryLongAnswer(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("many *words* ", 15_000))
+	payload, at := `{"text":"`+words+`","buttons":[{"label":"more"}]}`, place("telegram", jay, 0)
+	for _, forbidden := range []bool{false, true} {
+		w := newWorld(t, nil)
+		d, _ := w.listen(t, &coretest.Inbox{})
+		texts := 0
+		w.Fail(func(c telegramtest.Call) telegramtest.Fault {
+			if c.Method == "sendDocument" && forbidden {
+				return telegramtest.Fault{Kind: telegramtest.Refused, Text: "not enough rights to send documents to the chat"}
+			}
+			if c.Method == "sendMessage" {
+				if texts++; texts == 3 {
+					return telegramtest.Fault{Kind: telegramtest.Refused, Text: "chat not found"}
+				}
+			}
+			return telegramtest.Fault{}
+		})
+		parts := &coretest.Parts{}
+		err := do(t, d, "message_telegram", at, payload, parts)
+		if forbidden {
+			if err == nil {
+				t.Error("the third message was not refused")
+			}
+			err = do(t, d, "message_telegram", at, payload, parts)
+		}
+		list := w.Messages(jay)
+		if wanted := map[bool]int{false: 1, true: maxMessages}[forbidden]; err != nil || len(list) != wanted {
+			t.Fatalf("files forbidden: %v: got %d messages, want %d, and the error %v", forbidden, len(list), wanted, err)
+		}
+		for i, m := range list {
+			if last := i == len(list)-1; strings.HasSuffix(m.Text, "\n…") != last || len(m.Markup) > 0 != last {
+				t.Errorf("message %d: got buttons %q and the text %q", i, m.Markup, m.Text)
+			}
+		}
+		if !forbidden && (string(list[0].File) != words || parts.Sent()[0].Text != words) {
+			t.Errorf("got a file of %d bytes, and %d messages in the history", len(list[0].File), len(parts.Sent()))
+		}
+	}
+}
+
 // TestTopics: messages arrive in the topic that the path names. A closed or unknown topic
 // is an error.
 func TestTopics(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/core/driver"
+	"synthbot/core/markdown"
 	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
@@ -153,10 +155,38 @@ func (d *delivery) composeText(_ context.Context, call core.Call, t *text) (o ou
 	if t.Recipient != "" { // the check of the plan replaces a known one by its path
 		return o, core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
 	}
-	return outgoing{
+	o = outgoing{
 		addressed: t.addressed, here: d.isPlace(call.Path, t.to), parts: markup.Parts(t.Text, markup.MaxText),
 		keyboard: t.keyboard, priority: map[string]int{"high": 1, "low": -1}[t.Priority], number: 1, following: 1,
-	}, nil
+	}
+	if len(o.parts) > maxMessages {
+		o = d.asFile(o, markup.Visible(t.Text))
+	}
+	return o, nil
+}
+
+// maxMessages is how many messages a text may need. A longer one is sent as a file.
+const maxMessages = 10
+
+// asFile returns the messages of a long text: one with its beginning and a file with the whole, or, where files are
+// not allowed, the first maxMessages messages.
+func (d *delivery) asFile(o outgoing, text string) outgoing {
+	cut := o
+	cut.number, cut.following = o.number+1, o.following+1 // these follow the refused file
+	cut.parts = slices.Clone(o.parts[:maxMessages])
+	cut.parts[maxMessages-1] = beginning(cut.parts[maxMessages-1].Source, markup.MaxText)
+	o.instead = &cut
+	o.method, o.parts = textFile.method, []markup.Part{beginning(text, markup.MaxCaption)}
+	o.files = []botapi.File{{Field: textFile.field, Name: "answer.md", Data: []byte(text)}}
+	o.what = core.Sent{Path: d.path(o.to), Text: text}
+	return o
+}
+
+// beginning returns the beginning of a text, with a mark that it goes on.
+func beginning(text string, units int) markup.Part {
+	const mark = "\n…"
+	start := markup.Parts(text, units-markdown.UTF16(mark))[0]
+	return markup.Parts(start.Source+mark, units)[0]
 }
 
 // outgoing holds the messages of a step: a text, a file with its caption, a question or a poll.
@@ -172,6 +202,7 @@ type outgoing struct {
 	what      core.Sent     // the first message in the history; zero: only its text
 	number    int           // of the first message in the step
 	following int           // a further message parts[i] has the number following+i in the step
+	instead   *outgoing     // sent instead if files are not allowed
 }
 
 // send sends the messages of a step, in order. Before it repeats a message that may have been sent, it waits until
@@ -196,6 +227,9 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			err := d.api.Do(ctx, r)
 			return d.sentID(o.to, m.Number, err)
 		})
+		if o.instead != nil && forbidsFiles(err) {
+			return d.send(ctx, deliveries, *o.instead)
+		}
 		if !core.SendsOn(&failed, err) {
 			break
 		}
@@ -412,6 +446,11 @@ func refusesText(err error) bool {
 			"not modified", "can't be edited", "no text in the message", "no caption in the message",
 			"PEER_ID_INVALID", "replied not found") &&
 		!refusesFile(err)
+}
+
+// forbidsFiles reports whether the bot may not send files to a chat.
+func forbidsFiles(err error) bool {
+	return botapi.IsCode(err, 400) && botapi.Says(err, "rights to send", "CHAT_SEND_")
 }
 
 // refusesFile reports whether Telegram refused a message because of its file.
