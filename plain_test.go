@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5469,
 	"core/action":         3908,
 	"interfaces/telegram": 4233,
-	"memory":              9081,
+	"memory":              9089,
 }
 
 // stiff matches wording in comments that plain English avoids.

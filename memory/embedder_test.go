@@ -354,7 +354,7 @@ func TestVectorsGoWithTheirFacts(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, "vectors", size(t, db, bucketVectors), 1)
-		if n, _, err := db.Import(t.Context(), &out); err != nil || n != 2 {
+		if n, _, err := db.Import(t.Context(), &out, nil); err != nil || n != 2 {
 			t.Errorf("unexpected: %d lines, %v", n, err)
 		}
 		synctest.Wait()

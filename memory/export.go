@@ -208,11 +208,15 @@ const (
 	importStep = 500      // lines of one transaction
 )
 
+// CheckItem returns an error for an item that its plugin cannot read.
+type CheckItem func(plugin string, item core.Item) error
+
 // Import adds the content of an export. It returns how many lines it read, and how many of them added or changed
 // something: none if the same export was imported before. Known entries stay as they are; the others do not wait for an
 // answer. Memories replace those that they repeat; items and states replace what is there; of the usage of a place or
-// person on a day, the larger counts; journals are left out. An error names the line; what came before is stored.
-func (db *DB) Import(ctx context.Context, r io.Reader) (lines, added int, err error) {
+// person on a day, the larger counts; journals are left out. check, if not nil, refuses invalid items of plugins. An
+// error names the line; what came before is stored.
+func (db *DB) Import(ctx context.Context, r io.Reader, check CheckItem) (lines, added int, err error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxRow)
 	var rows []row
@@ -228,6 +232,10 @@ func (db *DB) Import(ctx context.Context, r io.Reader) (lines, added int, err er
 			continue
 		}
 		parsed, err := parseRow(scanner.Bytes())
+		if err == nil && parsed.Item != nil && check != nil {
+			i := parsed.Item
+			err = check(i.Plugin, core.Item{Path: i.Path, Key: i.Key, Value: i.Value})
+		}
 		if err != nil {
 			err = fmt.Errorf("import: line %d: %w", lines, err)
 			return lines, added, errors.Join(err, store())

@@ -60,9 +60,9 @@ func TestExportIsExact(t *testing.T) {
 	want(t, "exported", strings.Split(out.String(), "\n"), strings.Split(string(stored), "\n"))
 
 	again, exported := openWith(t, t.TempDir(), Options{Clock: func() time.Time { return day }}), bytes.Buffer{}
-	_, added, err := again.Import(t.Context(), bytes.NewReader(all.Bytes()))
+	_, added, err := again.Import(t.Context(), bytes.NewReader(all.Bytes()), nil)
 	want(t, "added lines", added, strings.Count(all.String(), "\n")-strings.Count(all.String(), `{"record"`))
-	_, added, err2 := again.Import(t.Context(), &all)
+	_, added, err2 := again.Import(t.Context(), &all, nil)
 	want(t, "lines that a second import added", added, 0)
 	if err := errors.Join(err, err2, again.Export(t.Context(), &exported, core.Path{})); err != nil {
 		t.Fatal(err)
@@ -93,14 +93,14 @@ func TestImportAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := exported(t, db, core.Path{})
-	lines, added, err := db.Import(t.Context(), strings.NewReader(older))
+	lines, added, err := db.Import(t.Context(), strings.NewReader(older), nil)
 	if lines != 2 || added != 0 || err != nil {
 		t.Errorf("got %d of %d lines, %v", added, lines, err)
 	}
 	want(t, "exported after the import", exported(t, db, core.Path{}), before)
 	other := open(t, t.TempDir())
 	for _, text := range []string{older, before} { // the later one has more calls
-		if _, _, err := other.Import(t.Context(), strings.NewReader(text)); err != nil {
+		if _, _, err := other.Import(t.Context(), strings.NewReader(text), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,14 +119,14 @@ func TestImportOfManyLines(t *testing.T) {
 	if err := errors.Join(db.Commit(t.Context(), b), db.Export(t.Context(), &out, core.Path{})); err != nil {
 		t.Fatal(err)
 	}
-	lines, _, err := other.Import(t.Context(), strings.NewReader("\n \n"+out.String()+"\n"))
+	lines, _, err := other.Import(t.Context(), strings.NewReader("\n \n"+out.String()+"\n"), nil)
 	want(t, "lines", lines, n+3)
 	want(t, "entries", len(everything(t, other)[group]), n)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, db := range []*DB{db, other} {
-		_, added, err := db.Import(t.Context(), strings.NewReader(out.String()))
+		_, added, err := db.Import(t.Context(), strings.NewReader(out.String()), nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -149,7 +149,7 @@ func TestImportWithoutIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, missing := range []int{4, 0} {
-		_, added, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})))
+		_, added, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})), nil)
 		if err != nil {
 			t.Error(err)
 		}
@@ -216,7 +216,7 @@ func TestImportRefuses(t *testing.T) {
 		"a long emoji":          {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji+1])), false},
 		"the longest emoji":     {reaction("chat/group", "1", "1000", fmt.Sprintf("%q", long[:maxEmoji])), true},
 	} {
-		lines, _, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good))
+		lines, _, err := db.Import(t.Context(), strings.NewReader(good+"\n"+tc.line+"\n"+good), nil)
 		if (err == nil) != tc.ok || !tc.ok && (!errors.Is(err, ErrBatch) || !strings.Contains(err.Error(), "line 2")) {
 			t.Errorf("%s: unexpected error %v", name, err)
 		}
@@ -343,7 +343,7 @@ func TestImportOfReactionsToKnownEntries(t *testing.T) {
 	commit(t, db, &core.Batch{Append: []core.Entry{message(group, "1", "words")}})
 	line := `{"reaction":{"path":"chat/group","id":"1","person":%q,"emoji":["👍","👍"]}}` + "\n"
 	for _, person := range []string{"1000", "1000", "2000"} {
-		if _, _, err := db.Import(t.Context(), strings.NewReader(fmt.Sprintf(line, person))); err != nil {
+		if _, _, err := db.Import(t.Context(), strings.NewReader(fmt.Sprintf(line, person)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

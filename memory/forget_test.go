@@ -233,7 +233,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 	other := open(t, t.TempDir())
 	for range 2 { // the second import finds everything stored
-		n, _, err := other.Import(t.Context(), strings.NewReader(all.String()))
+		n, _, err := other.Import(t.Context(), strings.NewReader(all.String()), nil)
 		if err != nil || n != strings.Count(all.String(), "\n") {
 			t.Fatalf("%d lines, %v", n, err)
 		}
@@ -315,7 +315,7 @@ func TestForgetWhatTheBotAnswered(t *testing.T) {
 	if err := db.Export(t.Context(), &all, core.Path{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := other2.Import(t.Context(), &all); err != nil {
+	if _, _, err := other2.Import(t.Context(), &all, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, d := range map[string]*DB{"here": db, "after an import": other2} {
@@ -455,7 +455,7 @@ func TestImportOfOtherText(t *testing.T) {
 	db := open(t, t.TempDir())
 	good := `{"entry":{"kind":"message","message":{"path":"a/b","id":"1","text":"x"}}}` + "\n"
 	for _, bad := range []string{"x", "{}", `{"entry":{}}`, `{"entry":{"kind":"edit","message":{"path":"a/b"}}}`, `{"item":{}}`, `{"other":1}`, `{"state":{}}`} {
-		_, _, err := db.Import(t.Context(), strings.NewReader(good+bad))
+		_, _, err := db.Import(t.Context(), strings.NewReader(good+bad), nil)
 		checkError(t, err, "line 2")
 	}
 	want(t, "kept", len(everything(t, db)[core.MustPath("a/b")]), 1)

@@ -40,7 +40,7 @@ func longWork(t *testing.T) map[string]func(context.Context, *DB) error {
 		"compact": compacted,
 		"export":  func(ctx context.Context, db *DB) error { return db.Export(ctx, io.Discard, jay) },
 		"import": func(ctx context.Context, db *DB) error {
-			_, _, err := db.Import(ctx, strings.NewReader(all.String()))
+			_, _, err := db.Import(ctx, strings.NewReader(all.String()), nil)
 			return err
 		},
 	}

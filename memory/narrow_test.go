@@ -173,7 +173,7 @@ func TestMovesWithinAPlace(t *testing.T) {
 func TestImportOfALongLine(t *testing.T) {
 	db, other := open(t, t.TempDir()), open(t, t.TempDir())
 	add(t, db, message(group, "1", strings.Repeat("x", 1<<20)))
-	lines, _, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})))
+	lines, _, err := other.Import(t.Context(), strings.NewReader(exported(t, db, core.Path{})), nil)
 	if err != nil || lines != 1 {
 		t.Errorf("%d lines, %v", lines, err)
 	}

@@ -50,7 +50,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := open(t, t.TempDir())
-	if _, _, err := other.Import(t.Context(), &b); err != nil {
+	if _, _, err := other.Import(t.Context(), &b, nil); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "after import", privacy(t, other), wanted)

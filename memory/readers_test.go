@@ -44,7 +44,7 @@ func TestEndedContexts(t *testing.T) {
 		"forgetting": func() error { return db.Forget(ctx, group) },
 		"compaction": func() error { return compacted(ctx, db) },
 		"an import": func() error {
-			_, _, err := db.Import(ctx, strings.NewReader(`{"state":{"path":"chat/group"}}`))
+			_, _, err := db.Import(ctx, strings.NewReader(`{"state":{"path":"chat/group"}}`), nil)
 			return err
 		},
 	} {

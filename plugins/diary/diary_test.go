@@ -383,7 +383,7 @@ func BenchmarkInject(b *testing.B) {
 			fmt.Fprintf(&rows, `{"item":{"plugin":"diary","path":%q,"key":%q,"value":%s}}`+"\n", place, dayKey(s.Clock().AddDate(0, 0, -back).Format(time.DateOnly)), raw)
 		}
 	}
-	if _, _, err := s.DB.Import(context.Background(), strings.NewReader(rows.String())); err != nil {
+	if _, _, err := s.DB.Import(context.Background(), strings.NewReader(rows.String()), nil); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

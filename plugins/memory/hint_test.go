@@ -127,7 +127,7 @@ func facts(b testing.TB, s *plugintest.Harness, n int) {
 			b.Fatal(err)
 		}
 	}
-	if _, _, err := s.DB.Import(context.Background(), &rows); err != nil {
+	if _, _, err := s.DB.Import(context.Background(), &rows, nil); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -304,7 +304,7 @@ func BenchmarkBios(b *testing.B) {
 		}
 		fmt.Fprintf(&rows, `{"item":{"plugin":"people","path":"room/@user/%d","key":"own","value":%s}}`+"\n", i, value)
 	}
-	if _, _, err := s.DB.Import(context.Background(), strings.NewReader(rows.String())); err != nil {
+	if _, _, err := s.DB.Import(context.Background(), strings.NewReader(rows.String()), nil); err != nil {
 		b.Fatal(err)
 	}
 	var crowd []core.Author

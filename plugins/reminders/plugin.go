@@ -207,6 +207,14 @@ const (
 
 func (p pointer) hereKey() string { return keyHere + p.Person.String() + "/" + p.ID }
 
+// CheckItem returns an error for an item of the plugin that is a reminder and cannot be read.
+func CheckItem(item core.Item) error {
+	if !strings.HasPrefix(item.Key, keyReminder) {
+		return nil
+	}
+	return item.Decode(new(reminder))
+}
+
 // read decodes a reminder; its times are in its zone.
 func (p *Plugin) read(item core.Item) (reminder, error) {
 	r := reminder{person: item.Path}

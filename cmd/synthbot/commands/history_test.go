@@ -54,6 +54,21 @@ func TestHistoryCountsMessages(t *testing.T) {
 	}
 }
 
+// TestImportOfInvalidReminder checks that a reminder that the plugin cannot read is refused, with the line's number.
+func TestImportOfInvalidReminder(t *testing.T) {
+	d := &daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}
+	d.write("[bot]\ndata_dir = \"data\"\n")
+	const row = `{"item":{"plugin":"reminders","path":"desk/@user/ann","key":"reminder/x","value":{"start":%q}}}` + "\n"
+	good, bad := fmt.Sprintf(row, "2026-11-20T23:30:00Z"), fmt.Sprintf(row, "garbage")
+	if status, out, errs := d.command(good, "memory", "import", "-"); status != statusDone {
+		t.Errorf("a valid one: got %d, %q, %q", status, out, errs)
+	}
+	status, _, errs := d.command(good+bad, "memory", "import", "-")
+	if status == statusDone || !strings.Contains(errs, "line 2") || !strings.Contains(errs, "garbage") {
+		t.Errorf("an invalid one: got %d, %q", status, errs)
+	}
+}
+
 // TestTimesInTheZoneOfTheBot checks that texts show times in `bot.timezone`, as chat does, and that JSON has the zone.
 func TestTimesInTheZoneOfTheBot(t *testing.T) {
 	d := &daemonUnderTest{t: t, file: filepath.Join(t.TempDir(), "config.toml")}

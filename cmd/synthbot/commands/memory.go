@@ -14,6 +14,7 @@ import (
 	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/memory"
+	"synthbot/plugins/reminders"
 )
 
 func memoryCommand(p *program) *cobra.Command {
@@ -131,7 +132,7 @@ func importCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
-					lines, added, err := s.(*memory.DB).Import(c.Context(), in)
+					lines, added, err := s.(*memory.DB).Import(c.Context(), in, checkItem)
 					if err != nil {
 						return fmt.Errorf("%w; lines added before that: %d; the rest can be imported later", err, added)
 					}
@@ -141,6 +142,14 @@ func importCommand(p *program) *cobra.Command {
 			})
 		},
 	})
+}
+
+// checkItem implements memory.CheckItem.
+func checkItem(plugin string, item core.Item) error {
+	if plugin == "reminders" {
+		return reminders.CheckItem(item)
+	}
+	return nil
 }
 
 func forgetCommand(p *program) *cobra.Command {
