@@ -223,7 +223,7 @@ type openAIUsage struct {
 // openAIAnswer is a complete answer, with messages, or one event of a stream, with deltas.
 type openAIAnswer struct {
 	Choices []openAIChoice  `json:"choices"`
-	Usage   *openAIUsage    `json:"usage"`
+	Usage   json.RawMessage `json:"usage"` // an openAIUsage; an unreadable one costs no answer
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -255,7 +255,7 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	}
 	a := &s.read
 	clear(a.Choices[:cap(a.Choices)])
-	*a = openAIAnswer{Choices: a.Choices[:0]}
+	*a = openAIAnswer{Choices: a.Choices[:0], Usage: a.Usage[:0]}
 	s.data.Reset(data)
 	if !json.Valid(data) || s.decoder.Decode(a) != nil {
 		return "", nil // some servers send comments and pings as data
@@ -263,8 +263,10 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	if isPresent(a.Error) {
 		return "", parseErrorValue(a.Error)
 	}
-	if a.Usage != nil {
-		s.usage = llm.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
+	if isPresent(a.Usage) {
+		var u openAIUsage
+		_ = json.Unmarshal(a.Usage, &u) // what is unreadable is estimated
+		s.usage = llm.Usage{In: u.In, Out: u.Out, Cached: u.Details.Cached}
 	}
 	for i := range a.Choices {
 		choice := &a.Choices[i]
