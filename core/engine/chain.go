@@ -160,8 +160,9 @@ func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 }
 
 // Ask implements core.Asker. It tries the engines in order, then once more those that may have recovered, then
-// the offline engine, unless the engines refuse to answer this. Each call has its own request from q.Build, so that the stream of a failed call is not
-// mixed with the next one's. The error is a *llm.Error that wraps the errors of all engines.
+// the offline engine, unless the others refuse to answer this. Each call has its own request from q.Build, so that
+// the stream of a failed call is not mixed with the next one's. The error is a *llm.Error that wraps the errors of all
+// engines.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	hide := c.showWhileWritten(&q)
 	held, err := c.budget.reserve(ctx, &q)

@@ -223,7 +223,7 @@ type openAIUsage struct {
 // openAIAnswer is a complete answer, with messages, or one event of a stream, with deltas.
 type openAIAnswer struct {
 	Choices []openAIChoice  `json:"choices"`
-	Usage   json.RawMessage `json:"usage"` // an openAIUsage; an unreadable one costs no answer
+	Usage   *openAIUsage    `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 }
 
@@ -255,18 +255,17 @@ func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	}
 	a := &s.read
 	clear(a.Choices[:cap(a.Choices)])
-	*a = openAIAnswer{Choices: a.Choices[:0], Usage: a.Usage[:0]}
+	*a = openAIAnswer{Choices: a.Choices[:0]}
 	s.data.Reset(data)
-	if !json.Valid(data) || s.decoder.Decode(a) != nil {
+	if !json.Valid(data) {
 		return "", nil // some servers send comments and pings as data
 	}
+	_ = s.decoder.Decode(a) // leaves out what has another type
 	if isPresent(a.Error) {
 		return "", parseErrorValue(a.Error)
 	}
-	if isPresent(a.Usage) {
-		var u openAIUsage
-		_ = json.Unmarshal(a.Usage, &u) // what is unreadable is estimated
-		s.usage = llm.Usage{In: u.In, Out: u.Out, Cached: u.Details.Cached}
+	if a.Usage != nil {
+		s.usage = llm.Usage{In: a.Usage.In, Out: a.Usage.Out, Cached: a.Usage.Details.Cached}
 	}
 	for i := range a.Choices {
 		choice := &a.Choices[i]
