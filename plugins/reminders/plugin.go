@@ -155,6 +155,9 @@ func unreadable(err error) error {
 		return core.Errorf(core.Invalid, "There is no such day.")
 	case errors.Is(err, spoken.ErrPast):
 		return core.Errorf(core.Invalid, "That time is past.")
+	case errors.Is(err, spoken.ErrPartly):
+		return core.Errorf(core.Invalid, "I understand only a part of that time. Write it like “tomorrow at 9”,"+
+			" “every monday at 9 until 31 january” or 2027-01-31T09:00.")
 	}
 	return core.Errorf(core.Invalid,
 		"I find no time that I understand. Write it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
