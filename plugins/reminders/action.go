@@ -20,7 +20,7 @@ type setPayload struct {
 	_ struct{} `title:"Set a reminder"`
 
 	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"The text of the reminder."`
-	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As the person said it (in 10 minutes, domani alle 9), or their local time: 2027-01-31T09:00."`
+	When   string `json:"when" title:"time" min:"1" max:"200" doc:"In words (in 10 minutes, domani alle 9), or as local time: 2027-01-31T09:00."`
 	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"FREQ=WEEKLY;BYDAY=MO, or: every monday."`
 	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"Only if it is not the person's: Asia/Tokyo."`
 }
