@@ -276,12 +276,15 @@ func (t *turn) fallbackReply(err error) core.Plan {
 	case t.unasked():
 		return core.Plan{}
 	case e.Kind == core.KindReminder && e.Message.Text != "":
-		text := "⏰ " + e.Message.Text
-		waited := t.setup.waited(e)
+		text := e.Message.Text
+		waited, late := t.setup.waited(e), lateBy(e)
 		if waited >= remindedLate {
-			text += " (late by " + txt.SpanWords(waited.Round(time.Minute)) + ")"
+			if i := strings.LastIndex(text, " ("); late > 0 && i > 0 { // the delay until it was received
+				text = text[:i]
+			}
+			text += " (late by " + txt.SpanWords((late + waited).Round(time.Minute)) + ")"
 		}
-		return t.planText(paragraphs(text, done))
+		return t.planText(paragraphs("⏰ "+text, done))
 	}
 	excuse := failureText(err, done != "")
 	if isLimit(err) && !t.turns.limiter.claimNotice(t.causers(), t.setup.Clock()) {
