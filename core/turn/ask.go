@@ -279,8 +279,9 @@ func (t *turn) fallbackReply(err error) core.Plan {
 		text := e.Message.Text
 		waited, late := t.setup.waited(e), lateBy(e)
 		if waited >= remindedLate {
-			if i := strings.LastIndex(text, " ("); late > 0 && i > 0 { // the delay until it was received
-				text = text[:i]
+			end := strings.LastIndex(text, " (")
+			if late > 0 && end > 0 { // the delay until it was received
+				text = text[:end]
 			}
 			text += " (late by " + txt.SpanWords((late + waited).Round(time.Minute)) + ")"
 		}
