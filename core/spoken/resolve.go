@@ -229,7 +229,7 @@ func (r *Reader) endRule(rule string, end said, now time.Time) (string, error) {
 	case last.Dated && !end.isClocked():
 		return rule + last.At.Format(";UNTIL=20060102"), nil
 	}
-	return rule + last.At.Format(";UNTIL=20060102T150405"), nil
+	return rule + last.At.UTC().Format(";UNTIL=20060102T150405Z"), nil
 }
 
 // text returns the rule as an RRULE.

@@ -143,7 +143,7 @@ func TestFind(t *testing.T) {
 		{"every 29 february at 9:00 leap yearly", "", ""}, {"every 29 february at 9:00 leap", "", ""},
 		{"every last friday pay rent at 9", "", ""},
 		{"every day at 9:00 until 2026-12-01 meds", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "meds"},
-		{"meds every day at 9 until 1 December at 10", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201T100000", "meds"},
+		{"meds every day at 9 until 1 December at 10", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201T100000Z", "meds"},
 		{"every day at 9 meds until 1 December", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "meds"},
 		{"ogni giorno alle 9 fino al 1 dicembre pillole", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "pillole"},
 		{"every day at 9 until yesterday meds", "", ""}, {"every day at 9 until I stop", "", ""},
@@ -176,6 +176,10 @@ func TestZones(t *testing.T) {
 		if err != nil || w.At.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %s, %v, want %s", text, w.At.Format(time.RFC3339), err, want)
 		}
+	}
+	w, err := New("en", plainClock).Read("every 2 hours until 18:00", late)
+	if want := "FREQ=HOURLY;INTERVAL=2;UNTIL=20261121T090000Z"; err != nil || w.Repeat != want {
+		t.Errorf("got %s, %v, want %s", w.Repeat, err, want)
 	}
 }
 
