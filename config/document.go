@@ -167,6 +167,9 @@ func (d *Document) HasFault(at ...any) bool {
 	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Key == key })
 }
 
+// Broken reports whether a part could not be read, so that keys in it seem to be missing.
+func (d *Document) Broken() bool { return d.broken }
+
 // Resolved reports whether secrets are read, not only their references.
 func (d *Document) Resolved() bool { return !d.options.References }
 
