@@ -14,6 +14,8 @@
 //	default   the value if the key is missing, as text ("30s"; "a, b" for a list)
 //	min, max  bounds of a number or duration, or of the length of a text in characters; of each element of a list
 //	oneof     the allowed values, as "a|b|c"; of each element of a list
+//	items     how many elements a list may have
+//	visible   "true": a text must have a visible character; each element of a list
 //	required  "true": the key must be there, if it has no default, and not be empty
 //	example   what the example file shows if there is no default
 //	kind      what a value names: "user" or "place", a path of the bot; "file", a file or folder, relative to the
