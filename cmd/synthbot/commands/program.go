@@ -55,6 +55,9 @@ func newProgram(e *daemon.Env, args []string) *program {
 
 func (p *program) run(ctx context.Context) int {
 	root := p.root()
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	group(completion) // an unknown shell is a wrong argument
 	root.SetArgs(p.args)
 	err := root.ExecuteContext(ctx)
 	lost := p.output.Failure()
