@@ -256,6 +256,7 @@ func (s *anthropicStream) reply() (r reply, finished bool) {
 		return c.Name == replyTool
 	})
 	u := s.counts
-	r.usage = llm.Usage{In: u.In + u.Created + u.Read, Out: u.Out, Cached: u.Read}
+	read := countOrZero(u.Read)
+	r.usage = llm.Usage{In: countOrZero(u.In) + countOrZero(u.Created) + read, Out: u.Out, Cached: read}
 	return r, finished
 }

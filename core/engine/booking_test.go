@@ -99,6 +99,11 @@ func breaks(lines ...string) http.HandlerFunc {
 	}
 }
 
+// counted is an answer of three words with what the server counted.
+func counted(usage string) string {
+	return `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}],"usage":` + usage + `}`
+}
+
 // TestEveryCallIsBooked checks that the usage of a call is booked, as counted by the server or estimated,
 // although its caller may not wait for the answer. Only calls that the model did not process are free.
 func TestEveryCallIsBooked(t *testing.T) {
@@ -108,14 +113,23 @@ func TestEveryCallIsBooked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
 		change func(*Config)
-		leave  int // the caller leaves after so many pieces, or with -1 once the server works
+		leave  int  // the caller leaves after so many pieces, or with -1 once the server works
+		fails  bool // the model refuses, so that nobody answers
 		want   *llm.Usage
 	}{
-		"counted":           {answer: respondOpenAI("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
-		"not counted":       {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &llm.Usage{In: prompt, Out: 5}},
+		"counted":     {answer: respondOpenAI("yo"), want: &llm.Usage{In: 30, Out: 4, Cached: 20}},
+		"not counted": {answer: body(200, `{"choices":[{"message":{"content":"one two three"},"finish_reason":"stop"}]}`), want: &llm.Usage{In: prompt, Out: 5}},
+		"below zero":  {answer: body(200, counted(`{"prompt_tokens":-5000000,"completion_tokens":-1}`)), want: &llm.Usage{In: prompt, Out: 5}},
+		"too many":    {answer: body(200, counted(`{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`)), want: &llm.Usage{In: prompt, Out: 5}},
+		"more cached": {answer: body(200, counted(`{"prompt_tokens":7,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":9}}`)), want: &llm.Usage{In: 7, Out: 5, Cached: 7}},
+		"other types": {answer: body(200, counted(`{"prompt_tokens":"12","completion_tokens":1.5}`)), want: &llm.Usage{In: prompt, Out: 5}},
+		"no object":   {answer: body(200, counted(`[1]`)), want: &llm.Usage{In: prompt, Out: 5}},
+		"overflow": {answer: body(200, `{"content":[{"type":"text","text":"one two three"}],"stop_reason":"end_turn","usage":`+
+			`{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":-3}}`),
+			change: anthropicTable, want: &llm.Usage{In: prompt, Out: 5}},
 		"empty":             {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":50,"completion_tokens":100}}`), want: &llm.Usage{In: 50, Out: 100}},
-		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), want: &llm.Usage{In: 50, Out: 3}},
-		"refused":           {answer: body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), want: &llm.Usage{In: prompt}},
+		"filtered":          {answer: body(200, `{"choices":[{"message":{"content":""},"finish_reason":"content_filter"}],"usage":{"prompt_tokens":50,"completion_tokens":3}}`), fails: true, want: &llm.Usage{In: 50, Out: 3}},
+		"refused":           {answer: body(400, `{"error":{"code":"content_policy_violation","message":"no"}}`), fails: true, want: &llm.Usage{In: prompt}},
 		"gone at once":      {answer: stalls(begun), leave: -1, want: &llm.Usage{In: prompt}},
 		"gone later":        {answer: stalls(begun, word, word, word), leave: 3, want: &llm.Usage{In: prompt, Out: 5}},
 		"thought, and gone": {answer: stalls(begun, `{"choices":[{"delta":{"reasoning_content":"hm"}}]}`, word), leave: 1, want: &llm.Usage{In: prompt, Out: 2}},
@@ -163,7 +177,7 @@ func TestEveryCallIsBooked(t *testing.T) {
 				r.Stream = stream
 				return r, nil
 			}
-			if _, err := b.Ask(ctx, q); (err != nil) != (tc.leave != 0) {
+			if _, err := b.Ask(ctx, q); (err != nil) != (tc.leave != 0 || tc.fails) {
 				t.Error(err)
 			}
 			var want []Use

@@ -160,8 +160,9 @@ func (c *Chain) order(place core.Path) ([]*link, llm.Model) {
 }
 
 // Ask implements core.Asker. It tries the engines in order, then once more those that may have recovered, then
-// the offline engine. Each call has its own request from q.Build, so that the stream of a failed call is not
-// mixed with the next one's. The error is a *llm.Error that wraps the errors of all engines.
+// the offline engine, unless the others refuse to answer this. Each call has its own request from q.Build, so that
+// the stream of a failed call is not mixed with the next one's. The error is a *llm.Error that wraps the errors of all
+// engines.
 func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	hide := c.showWhileWritten(&q)
 	held, err := c.budget.reserve(ctx, &q)
@@ -187,7 +188,7 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 			}
 		}
 	}
-	if last != nil && ctx.Err() == nil && held.spent == nil {
+	if last != nil && ctx.Err() == nil && held.spent == nil && !isRefused(failed) {
 		answer, err := c.ask(ctx, last, q)
 		if err == nil {
 			answer.Failed = texts(failed)
@@ -203,6 +204,13 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 		return llm.Answer{}, &llm.Error{Kind: llm.ErrorRetryLater, Err: context.Cause(ctx)}
 	}
 	return llm.Answer{}, joinErrors(failed)
+}
+
+// isRefused reports whether the engines refuse to answer. The offline engine would take that for an outage, and ask
+// the user to try again.
+func isRefused(failed []*llm.Error) bool {
+	byModel := func(e *llm.Error) bool { return e.Kind == llm.ErrorRefused && !errors.Is(e, errSpent) }
+	return slices.ContainsFunc(failed, byModel) && joinErrors(failed).Kind == llm.ErrorRefused
 }
 
 // maxRounds is how often an engine is asked in total if it may have recovered.

@@ -265,10 +265,21 @@ func (c *call) GenerateContent(
 	return &llms.ContentResponse{Choices: []*llms.ContentChoice{{Content: c.got.text, StopReason: c.got.stop}}}, nil
 }
 
+// countOrZero returns a count of tokens of a server; 0 if no call can have so many.
+func countOrZero(n int) int {
+	const most = 100_000_000
+	if n < 0 || n > most {
+		return 0
+	}
+	return n
+}
+
 // usage returns the tokens that the server counted, or else an estimate. An incomplete answer
 // counts at least the tokens that arrived.
 func (c *call) usage() llm.Usage {
 	u := c.got.usage
+	u.In, u.Out = countOrZero(u.In), countOrZero(u.Out)
+	u.Cached = min(countOrZero(u.Cached), u.In)
 	if u.In == 0 {
 		u.In = int(tokensOf(c.request))
 	}

@@ -351,6 +351,8 @@ func failureText(err error, done bool) string {
 		return "I can't say more about it just now. (" + code + ")"
 	case code == "E-LONG":
 		return "Sorry, that is more than I can read at once. Could you say it in fewer words? (E-LONG)"
+	case code == "E-REFUSED":
+		return "Sorry, my language model does not answer this. (E-REFUSED)"
 	}
 	return "Sorry, I can't think straight just now. Please try again in a little while. (" + code + ")"
 }
