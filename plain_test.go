@@ -33,11 +33,11 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"admin/page":          2551,
-	"daemon":              6821,
+	"daemon":              6848,
 	"interfaces/discord":  5261,
 	"core/engine":         3627,
 	"core/engine/offline": 3180,
-	"core/turn":           5471,
+	"core/turn":           5487,
 	"core/action":         3908,
 	"interfaces/telegram": 4233,
 	"memory":              9089,

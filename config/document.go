@@ -14,6 +14,8 @@
 //	default   the value if the key is missing, as text ("30s"; "a, b" for a list)
 //	min, max  bounds of a number or duration, or of the length of a text in characters; of each element of a list
 //	oneof     the allowed values, as "a|b|c"; of each element of a list
+//	items     how many elements a list may have
+//	visible   "true": a text must have a visible character; each element of a list
 //	required  "true": the key must be there, if it has no default, and not be empty
 //	example   what the example file shows if there is no default
 //	kind      what a value names: "user" or "place", a path of the bot; "file", a file or folder, relative to the
@@ -166,6 +168,9 @@ func (d *Document) HasFault(at ...any) bool {
 	key := txt.Clip(d.root.walk(at).String(), 120)
 	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Key == key })
 }
+
+// Broken reports whether a part could not be read, so that keys in it seem to be missing.
+func (d *Document) Broken() bool { return d.broken }
 
 // Resolved reports whether secrets are read, not only their references.
 func (d *Document) Resolved() bool { return !d.options.References }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type field struct {
 	required bool
 	initial  *string // the default, as text
 	rules    rules
+	items    int          // how many elements a list may have; 0: any number
 	owner    reflect.Type // the struct, for messages
 }
 
@@ -166,7 +168,14 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 	if !slices.Contains([]string{"", "user", "place", "file", "private file", "program"}, sf.Tag.Get("kind")) {
 		f.panic("the kind %q is unknown", sf.Tag.Get("kind"))
 	}
-	f.rules = rules{min: f.newBound("min"), max: f.newBound("max")}
+	f.rules = rules{min: f.newBound("min"), max: f.newBound("max"), visible: sf.Tag.Get("visible") == "true"}
+	items := f.lookup("items")
+	if items != nil {
+		f.items, _ = strconv.Atoi(*items)
+		if f.items < 1 || formOf(f.typ) != formList {
+			f.panic("items=%q does not limit %s", *items, f.typ)
+		}
+	}
 	list := f.lookup("oneof")
 	if list != nil {
 		f.rules.oneof = strings.Split(*list, "|")
@@ -227,7 +236,12 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		return f.setText(dst.Elem(), text)
 	case formList:
 		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
-		for _, part := range splitList(text) {
+		parts := splitList(text)
+		wrong := f.tooMany(len(parts))
+		if wrong != "" {
+			return wrong
+		}
+		for _, part := range parts {
 			item := reflect.New(dst.Type().Elem()).Elem()
 			wrong := f.setText(item, part)
 			if wrong != "" {
@@ -248,6 +262,14 @@ func (f *field) setText(dst reflect.Value, text string) string {
 		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
 	}
 	return setScalar(dst, value, f)
+}
+
+// tooMany returns why a list must not have n elements, or "".
+func (f *field) tooMany(n int) string {
+	if f.items == 0 || n <= f.items {
+		return ""
+	}
+	return fmt.Sprintf("has more than %d entries; keep the best", f.items)
 }
 
 func (f *field) setPairs(dst reflect.Value, text string) string {
@@ -281,6 +303,7 @@ func splitList(text string) []string {
 type rules struct {
 	min, max *bound
 	oneof    []string
+	visible  bool // a text must have a visible character
 }
 
 // bound is a limit of a value, or of the length of a text.
@@ -321,6 +344,9 @@ func (r *rules) check(v reflect.Value) string {
 		return fmt.Sprintf("is %s%s; write %s%s", quoted(measured), unit, r.span(), unit)
 	}
 	text := fmt.Sprint(v.Interface())
+	if r.visible && !txt.HasVisible(text) {
+		return "has no visible character; write at least one, or take it out"
+	}
 	if r.oneof == nil || slices.Contains(r.oneof, text) {
 		return ""
 	}

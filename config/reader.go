@@ -208,6 +208,10 @@ func (r reader) list(at *node, f *field, dst reflect.Value) {
 		at.fault("is " + typeOf(at.value) + "; " + write)
 		return
 	}
+	wrong := f.tooMany(len(items))
+	if wrong != "" {
+		at.fault(wrong)
+	}
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
 	for i := range items {
 		r.value(at.item(i), f, list.Index(i))

@@ -227,7 +227,8 @@ const (
 	KindMembership Kind = "membership" // Data: "added", "removed", "blocked"
 	KindMigration  Kind = "migration"  // the place moved to To
 
-	KindReminder Kind = "reminder" // something is due; Data is the plugin's own
+	// Something is due. Data is the plugin's own; if it has late_seconds, Text ends with that delay in brackets.
+	KindReminder Kind = "reminder"
 	KindBeat     Kind = "beat"     // the bot acts on its own initiative
 	KindContinue Kind = "continue" // the model asked for another turn; Count says how often in a row
 	KindBacklog  Kind = "backlog"  // stands for messages that waited too long

@@ -301,7 +301,7 @@ func (b *chatCommands) requestReload(context.Context, command.Call) (string, err
 	if b.reloads.requested == nil {
 		return "", core.Errorf(core.Broken, "Only the daemon can do that.")
 	}
-	c, err := b.env.MustLoad()
+	c, err := b.env.loadAgain()
 	if err != nil {
 		text := "The settings stay as they are: " + txt.Line(err.Error())
 		return "", &core.Error{Kind: core.Invalid, Text: text, Err: err}

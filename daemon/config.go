@@ -70,7 +70,7 @@ type BotConfig struct {
 	Timezone        Zone              `toml:"timezone" example:"Europe/Rome" doc:"The bot's time zone. Default: the machine's."`
 	Language        settings.Language `toml:"language" default:"en" doc:"The language of answers until users write something. Then the bot answers in their language, which it detects or leaves to the model."`
 	Activation      string            `toml:"activation" default:"mention" oneof:"mention|keyword|ambient|always|never" doc:"Which group messages the bot answers. mention: messages that mention it; keyword: also messages that contain a keyword; ambient: mentions, and sometimes messages that it overhears; always: all; never: none. Private messages are always answered."`
-	Keywords        []string          `toml:"keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to."`
+	Keywords        []string          `toml:"keywords" max:"100" items:"100" visible:"true" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to."`
 	AmbientMessages int               `toml:"ambient_messages" default:"20" min:"0" doc:"With activation = \"ambient\": the model may respond after this many overheard messages; 0 turns this off."`
 	AmbientEvery    time.Duration     `toml:"ambient_every" default:"30m" min:"0s" doc:"With activation = \"ambient\": the model may respond to the next message this long after its last call; 0s turns this off."`
 	Attention       time.Duration     `toml:"attention" default:"0s" min:"0s" max:"1h" doc:"How long after an answer in a group the same user need not address the bot again; 0s turns this off."`

@@ -198,3 +198,20 @@ dir = "tools"
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestInvisibleWords checks that keywords are short, few and visible.
+func TestInvisibleWords(t *testing.T) {
+	text := "[bot]\nkeywords = [\"\", \" \", \"\\u200b\", \"help\"]\n[[override]]\npath = \"console/main\"\nkeywords = [" +
+		strings.Repeat("\"x\",", 100) + "\"" + strings.Repeat("x", 101) + "\"]\n"
+	p := &Env{Getenv: func(string) string { return "" }, Clock: time.Now}
+	_, err := p.Parse("config.toml", text)
+	const invisible = ": has no visible character; write at least one, or take it out"
+	want := []string{
+		"config.toml:2: bot.keywords[0]" + invisible, "config.toml:2: bot.keywords[1]" + invisible, "config.toml:2: bot.keywords[2]" + invisible,
+		"config.toml:5: override[0].keywords: has more than 100 entries; keep the best",
+		"config.toml:5: override[0].keywords[100]: is 101 characters; write 100 or less characters",
+	}
+	if err == nil || err.Error() != strings.Join(want, "\n") {
+		t.Errorf("got\n%v\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+}

@@ -81,10 +81,33 @@ func (e *Env) ConfigFile() string {
 // MustLoad is Load for commands that need a configuration file.
 func (e *Env) MustLoad() (*Config, error) {
 	c, err := e.Load()
-	if err == nil && c.File == "" {
-		err = Usagef("no configuration file: `synthbot init` asks a few questions and writes one; -c names another")
+	return c, cmp.Or(err, RequireFile(c))
+}
+
+// loadAgain is MustLoad for a running bot. It refuses a file that can be read only once, such as a pipe.
+func (e *Env) loadAgain() (*Config, error) {
+	file := e.ConfigFile()
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		c := &Config{File: file, stamps: make(stamps)}
+		c.stamps.add(file)
+		return c, Usagef("%s is not a regular file and cannot be read again; restart the bot to change it", file)
 	}
-	return c, err
+	return e.MustLoad()
+}
+
+// RequireFile returns an error if there is no configuration file.
+func RequireFile(c *Config) error {
+	if c.File == "" {
+		return Usagef("no configuration file: `synthbot init` asks a few questions and writes one; -c names another")
+	}
+	return nil
+}
+
+// HidesDataDir reports whether the file may name a data directory that could not be read.
+func HidesDataDir(c *Config) bool {
+	d := c.Document
+	return c.Bot.DataDir == "" && (d.Broken() || d.HasFault("bot") || d.Line("bot", "data_dir") > 0)
 }
 
 // Parse reads a configuration that is not on disk. References to secrets stay as they are.

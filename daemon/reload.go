@@ -80,7 +80,7 @@ func (r *reloads) read() (later []string, err error) {
 	defer notifySystemd(r.log, daemon.SdNotifyReady)
 	r.postponed.Store(false) // this reload replaces it
 	old := r.InForce()
-	c, err := r.env.MustLoad()
+	c, err := r.env.loadAgain()
 	r.lastRead.Store(&c.stamps)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (r *reloads) read() (later []string, err error) {
 // AfterRestart lists the changed keys of the configuration file that apply only after a restart. It returns none
 // if the file is invalid.
 func (b *Bot) AfterRestart() []string {
-	c, err := b.env.MustLoad()
+	c, err := b.env.loadAgain()
 	if err != nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (r *reloads) watch(ctx context.Context) {
 	})
 }
 
-// stamps are the states of files by name. The state of a missing file is nil.
+// stamps are the states of files by name. The state of a missing file, or a pipe, is nil.
 type stamps map[string]os.FileInfo
 
 // add adds the state of a file, unless it is known.
@@ -253,7 +253,11 @@ func (s stamps) add(file string) {
 	if _, ok := s[file]; ok {
 		return
 	}
-	s[file], _ = os.Stat(file)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode()&os.ModeNamedPipe != 0 { // the times of a pipe change while it is read
+		info = nil
+	}
+	s[file] = info
 }
 
 // equal reports whether the files are the same, and have not changed.

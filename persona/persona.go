@@ -3,7 +3,6 @@ package persona
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 const (
 	maxName  = 100    // characters of a name or alias
 	maxField = 16_000 // characters of a text
-	maxItems = 100    // entries of a list
 )
 
 // Persona is the content of a persona file. Texts may contain placeholders, which For
@@ -24,12 +22,12 @@ const (
 type Persona struct {
 	Name            string    `toml:"name" required:"true" max:"100" example:"Aria" doc:"The bot's name."`
 	Nickname        string    // replaces {{char}}; "" for Name
-	Aliases         []string  `toml:"aliases" max:"100" example:"Ari" doc:"Other names that it answers to."`
+	Aliases         []string  `toml:"aliases" max:"100" items:"100" visible:"true" example:"Ari" doc:"Other names that it answers to."`
 	Profile         string    `toml:"profile" max:"16000" doc:"Who it is."`
 	Personality     string    // as Profile
-	Likes           []string  `toml:"likes" max:"500" doc:"What it likes."`
-	Dislikes        []string  `toml:"dislikes" max:"500" doc:"What it dislikes."`
-	Interests       []string  `toml:"interests" max:"500" doc:"What it is interested in."`
+	Likes           []string  `toml:"likes" max:"500" items:"100" doc:"What it likes."`
+	Dislikes        []string  `toml:"dislikes" max:"500" items:"100" doc:"What it dislikes."`
+	Interests       []string  `toml:"interests" max:"500" items:"100" doc:"What it is interested in."`
 	SpeakingStyle   string    `toml:"speaking_style" max:"16000" doc:"How it talks."`
 	Guidance        string    // instructions for the model
 	ExampleDialogue string    `toml:"example_dialogue" max:"16000" doc:"An example of a conversation."`
@@ -42,13 +40,6 @@ type Persona struct {
 func (p *Persona) Check(fault func(text string, at ...any)) {
 	if txt.Line(p.Name) == "" {
 		fault("is empty; write how users call the bot", "name")
-	}
-	for key, list := range map[string][]string{
-		"aliases": p.Aliases, "likes": p.Likes, "dislikes": p.Dislikes, "interests": p.Interests,
-	} {
-		if len(list) > maxItems {
-			fault(fmt.Sprintf("has more than %d entries; keep the best", maxItems), key)
-		}
 	}
 }
 

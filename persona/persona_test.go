@@ -137,6 +137,19 @@ name = "x"
 	}
 }
 
+// TestInvisibleAliases checks that each alias has a visible character.
+func TestInvisibleAliases(t *testing.T) {
+	_, err := Parse("p.toml", []byte("name = \"Mira\"\naliases = [\"\", \" \", \"\\u200b\", \"Mi\"]\n"))
+	for _, key := range []string{"aliases[0]", "aliases[1]", "aliases[2]"} {
+		if err == nil || !strings.Contains(err.Error(), key+": has no visible character") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "aliases[3]") {
+		t.Error(err)
+	}
+}
+
 // manyKeys returns a file with n unknown keys.
 func manyKeys(n int) string {
 	var b strings.Builder

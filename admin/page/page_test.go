@@ -614,6 +614,12 @@ func TestUnknownPlaces(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", path, r.status, want)
 		}
 	}
+	for _, path := range []string{"/catalogue", "/settings", "/memories", "/talk/place"} { // the path of a place may be any word
+		r := c.get(path + "?place=%3Cscript%3Ealert(1)")
+		if r.status != http.StatusOK || strings.Contains(r.body, "<script>alert") {
+			t.Errorf("%s of a place like a tag: got %d, %s", path, r.status, r.body)
+		}
+	}
 	if body := c.get("/talk/place?place=telegram/unknown").body; !strings.Contains(body, "closed") {
 		t.Error("an unknown place is open")
 	}

@@ -63,7 +63,7 @@ func dateOn(year, month, day int) *dayWord {
 
 // year reads a year after a month. It returns 0 if there is none.
 func (p *parser) year() (y int) {
-	p.try(func() (ok bool) { p.skip(the); y, ok = p.integer(digits, 1600, 2200); return ok })
+	p.try(func() (ok bool) { p.skip(the); y, ok = p.integer(digits, 1000, 9999); return ok })
 	return y
 }
 

@@ -13,7 +13,8 @@ type said struct {
 	rule *rule
 	day  *dayWord
 	time *timeOfDay
-	part *int // the hour that the part of the day means
+	part *int  // the hour that the part of the day means
+	ends *said // when a rule ends
 }
 
 // timeOfDay is a time as it was named.
@@ -61,7 +62,7 @@ func (s said) isClocked() bool { return s.time != nil || s.part != nil }
 func (s said) or(t said) said {
 	return said{
 		span: cmp.Or(s.span, t.span), rule: cmp.Or(s.rule, t.rule), day: cmp.Or(s.day, t.day),
-		time: cmp.Or(s.time, t.time), part: cmp.Or(s.part, t.part),
+		time: cmp.Or(s.time, t.time), part: cmp.Or(s.part, t.part), ends: cmp.Or(s.ends, t.ends),
 	}
 }
 
@@ -157,7 +158,7 @@ func (p *parser) parse() {
 }
 
 func (p *parser) component() bool {
-	parts := []func() bool{p.readRule, p.readFromNow, p.readDay, p.readDate, p.readTime, p.readPart}
+	parts := []func() bool{p.readRule, p.readFromNow, p.readDay, p.readDate, p.readTime, p.readPart, p.readEnd}
 	return slices.ContainsFunc(parts, p.try)
 }
 
@@ -385,5 +386,20 @@ func (p *parser) readPart() bool {
 	}
 	hour := int(v)
 	p.said.part = &hour
+	return true
+}
+
+// readEnd reads the end of a time that repeats: "until 1 December".
+func (p *parser) readEnd() bool {
+	if p.said.ends != nil || !p.accept(until) {
+		return false
+	}
+	end := parser{tokens: p.tokens, at: p.at, led: true}
+	end.skip(at)
+	end.parse()
+	if end.said.isEmpty() {
+		return false
+	}
+	p.at, p.said.ends = end.at, &end.said
 	return true
 }

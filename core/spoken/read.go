@@ -8,7 +8,7 @@
 //
 // A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the, next,
 // every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, until (before the
-// end of a length), and with values number, unit, day (from today), part (of a day), hour, weekday
+// end of a length or a rule), and with values number, unit, day (from today), part (of a day), hour, weekday
 // (Sunday is 0), month, nth (of a month), next (1: not today) and lasting (1: after the length). A
 // phrase may mean several words.
 package spoken
@@ -16,6 +16,7 @@ package spoken
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -24,17 +25,18 @@ import (
 	"synthbot/core/txt"
 )
 
-// Errors that the errors of a Reader wrap. ErrOften wraps ErrUnclear, and ErrNever wraps ErrPast.
+// Errors that the errors of a Reader wrap. ErrOften and ErrPartly wrap ErrUnclear, and ErrNever wraps ErrPast.
 var (
 	ErrUnclear = errors.New("no time that is understood")
 	ErrOften   = fmt.Errorf("%w: at most once an hour", ErrUnclear)
+	ErrPartly  = fmt.Errorf("%w: only a part of it is", ErrUnclear)
 	ErrPast    = errors.New("that time is past")
 	ErrNever   = fmt.Errorf("%w: there is no such day", ErrPast)
 )
 
 // isTelling reports whether an error says more than that no time was understood.
 func isTelling(err error) bool {
-	return errors.Is(err, ErrPast) || errors.Is(err, ErrOften)
+	return errors.Is(err, ErrPast) || errors.Is(err, ErrOften) || errors.Is(err, ErrPartly)
 }
 
 // Limits of what is read.
@@ -163,6 +165,9 @@ func (r *Reader) Find(text string, now time.Time) (w When, rest string, err erro
 			continue
 		}
 		got, wrong := r.resolve(f.said, now)
+		if f.partly {
+			wrong = ErrPartly
+		}
 		if wrong != nil && (!isTelling(wrong) || f.words() == best) {
 			continue
 		}
@@ -286,6 +291,7 @@ type found struct {
 	front, back int // the time is the words before front, and from back on
 	keep        int // the first word of the remaining text
 	said        said
+	partly      bool // words next to the time belong to it, and are not understood
 }
 
 func (f *found) words() int { return f.front + len(f.all) - f.back }
@@ -308,6 +314,50 @@ func (f *found) rest(text string) string {
 
 // find looks for a time at both ends of a text.
 func (l *lexicon) find(words []word) found {
+	f := l.findEnds(words)
+	p := parser{tokens: l.tokens(words[f.front:min(len(words), f.front+maxEdge)]), said: f.said}
+	isPart := p.readUnclear
+	if f.front == 0 {
+		isPart = p.readUnclearRule
+	}
+	if isPart() {
+		f.front, f.partly = f.front+p.tokens[p.at-1].to, true
+	}
+	if f.back > f.front && f.back < len(words) {
+		q := parser{tokens: l.tokens(words[f.back-1 : f.back])}
+		if q.accept(wrong) {
+			f.back, f.partly = f.back-1, true
+		}
+	}
+	return f
+}
+
+// readUnclear reads words after a time that seem to belong to it: "at 25", "until she calls".
+func (p *parser) readUnclear() bool {
+	if p.said.rule != nil && p.said.ends == nil && p.accept(until) {
+		return true
+	}
+	p.skip(the, and)
+	led := p.skip(at)
+	if p.accept(wrong) {
+		return true
+	}
+	_, counts := p.integer(number, 2, math.MaxInt32) // 1 may be an article
+	return led && counts && p.said.time == nil && p.said.span == nil
+}
+
+// readUnclearRule reads the start of a rule that is not understood: "every 29 February", "every last Friday".
+func (p *parser) readUnclearRule() bool {
+	p.skip(glue, on)
+	if !p.accept(every) {
+		return false
+	}
+	return p.accept(number, nth, weekday, unit, month) ||
+		p.try(func() bool { p.at++; return p.accept(weekday, unit, month) })
+}
+
+// findEnds looks for what find returns, without partly.
+func (l *lexicon) findEnds(words []word) found {
 	head := found{all: words, back: len(words)}
 	tokens := l.tokens(words[:min(len(words), maxEdge)])
 	p := parser{tokens: tokens}

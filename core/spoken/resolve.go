@@ -18,6 +18,9 @@ func (r *Reader) resolve(s said, now time.Time) (When, error) {
 		r.moveToWakingHours(s, now)
 	}
 	w, err := r.first(s, now)
+	if s.ends != nil && err == nil {
+		w.Repeat, err = r.endRule(w.Repeat, *s.ends, now)
+	}
 	w.Wall, w.Dated = s.span == nil || s.isClocked(), s.day != nil || s.rule != nil
 	return w, err
 }
@@ -25,6 +28,8 @@ func (r *Reader) resolve(s said, now time.Time) (When, error) {
 // first returns the first moment after now that was meant, and the rule of those after it.
 func (r *Reader) first(s said, now time.Time) (When, error) {
 	switch {
+	case s.ends != nil && s.rule == nil:
+		return When{}, ErrUnclear
 	case s.rule != nil && s.span == nil:
 		return r.repeated(s, now)
 	case s.rule != nil:
@@ -211,6 +216,20 @@ func (r *Reader) repeated(s said, now time.Time) (When, error) {
 	first, err := r.first(once, now)
 	w.At = first.At
 	return w, err
+}
+
+// endRule adds to an RRULE when it ends: at a time, or with a day.
+func (r *Reader) endRule(rule string, end said, now time.Time) (string, error) {
+	last, err := r.resolve(end, now)
+	switch {
+	case err != nil:
+		return "", err
+	case last.Repeat != "":
+		return "", ErrUnclear
+	case last.Dated && !end.isClocked():
+		return rule + last.At.Format(";UNTIL=20060102"), nil
+	}
+	return rule + last.At.UTC().Format(";UNTIL=20060102T150405Z"), nil
 }
 
 // text returns the rule as an RRULE.

@@ -136,6 +136,21 @@ func TestFind(t *testing.T) {
 		{"Mama anrufen um 9 Uhr 30", "2026-11-21 09:30", "Mama anrufen"},
 		{"um 9 Uhr 30 Leute anrufen", "2026-11-21 09:00", "30 Leute anrufen"},
 		{"call the 9 people", "", ""},
+		{"2027-01-01T25:00 bad", "", ""}, {"2027-01-01 25:00 bad", "", ""}, {"2027-01-01 at 25:00 bad", "", ""},
+		{"bad at 25:00 tomorrow", "", ""}, {"tomorrow at 25:61 bad", "", ""}, {"tomorrow at 30 bad", "", ""},
+		{"2027-13-01 09:00 bad", "", ""}, {"09:00 2027-13-01 bad", "", ""}, {"2027-01-13 09:00 good", "2027-01-13 09:00", "good"},
+		{"31 december 9999 23:59 far", "9999-12-31 23:59", "far"},
+		{"every 29 february at 9:00 leap yearly", "", ""}, {"every 29 february at 9:00 leap", "", ""},
+		{"every last friday pay rent at 9", "", ""},
+		{"every day at 9:00 until 2026-12-01 meds", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "meds"},
+		{"meds every day at 9 until 1 December at 10", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201T100000Z", "meds"},
+		{"every day at 9 meds until 1 December", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "meds"},
+		{"ogni giorno alle 9 fino al 1 dicembre pillole", "2026-11-21 09:00 FREQ=DAILY;UNTIL=20261201", "pillole"},
+		{"every day at 9 until yesterday meds", "", ""}, {"every day at 9 until I stop", "", ""},
+		{"wait until tomorrow", "", ""}, {"tomorrow at 9 until 10:30 meeting", "", ""},
+		{"every weekday at 9 week", "", ""}, {"every weekday at 9 report", "2026-11-23 09:00 FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR", "report"},
+		{"tomorrow at 9 192.168.1.1 reboot", "2026-11-21 09:00", "192.168.1.1 reboot"},
+		{"tomorrow 30 people come", "2026-11-21 09:00", "30 people come"},
 		{"nothing in it", "", ""},
 	} {
 		w, rest, err := New("en", plainClock).Find(tc.text, now)
@@ -161,6 +176,10 @@ func TestZones(t *testing.T) {
 		if err != nil || w.At.Format(time.RFC3339) != want {
 			t.Errorf("%q: got %s, %v, want %s", text, w.At.Format(time.RFC3339), err, want)
 		}
+	}
+	w, err := New("en", plainClock).Read("every 2 hours until 18:00", late)
+	if want := "FREQ=HOURLY;INTERVAL=2;UNTIL=20261121T090000Z"; err != nil || w.Repeat != want {
+		t.Errorf("got %s, %v, want %s", w.Repeat, err, want)
 	}
 }
 

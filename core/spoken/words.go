@@ -58,6 +58,9 @@ func (l *lexicon) tokens(words []word) []token {
 		n, meanings := l.lookup(words[i:])
 		if n == 0 {
 			n, meanings = 1, l.numeric(&words[i])
+			if meanings == nil && likeTime().MatchString(words[i].fold) {
+				meanings = [][]sense{{{wrong, 0}}}
+			}
 		}
 		if len(meanings) == 0 {
 			list = append(list, token{from: i, to: i + n})
@@ -97,7 +100,11 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	day, clock, _ := strings.Cut(s, "t") // 2027-01-31t09:00
 	date, match := dateOf(day), numbers().FindStringSubmatch(clock)
 	if date != nil && match != nil {
-		return append(date, readNumbers(match, w.dot)...)
+		time := readNumbers(match, w.dot)
+		if time == nil {
+			return nil
+		}
+		return append(date, time...)
 	}
 	if strings.ContainsAny(s, "/-") || strings.Count(s, ".") == 2 {
 		return dateOf(s)
@@ -142,6 +149,9 @@ func integerSenses(n, length int) [][]sense {
 
 // numbers matches 18:30, 9.30, 9h30, 1h30m, 1.5 and 9:30pm.
 var numbers = txt.Pattern(`^(\d{1,3})([:.,]|h)(\d{1,2})(am|pm|m)?$`)
+
+// likeTime matches the start of what looks like a time or a date with a year, also of none that exists.
+var likeTime = txt.Pattern(`^(\d+:\d\d|\d{4}[/.-]\d+[/.-]\d|\d+[/.-]\d+[/.-]\d{4})`)
 
 // readNumbers reads a match of numbers.
 func readNumbers(match []string, dot bool) [][]sense {
@@ -194,10 +204,10 @@ func dateOf(s string) [][]sense {
 		n[i] = v
 	}
 	y, m, d := n[2], n[1], n[0]
-	if len(fields[0]) == 4 {
+	switch {
+	case len(fields[0]) == 4:
 		y, m, d = n[0], n[1], n[2]
-	}
-	if m > 12 && d <= 12 {
+	case m > 12 && d <= 12:
 		m, d = d, m
 	}
 	if len(fields) == 3 && y < 100 {
@@ -237,6 +247,7 @@ const (
 	dotted kind = "9.30"   // a time or a date; value: 930, or -930 if it is certainly a date
 	date   kind = "date"   // 2026-11-21; value: 20261121
 	length kind = "1w2d"   // value: seconds
+	wrong  kind = "25:61"  // looks like a time or a date, and is none
 )
 
 // Units of time.

@@ -276,12 +276,16 @@ func (t *turn) fallbackReply(err error) core.Plan {
 	case t.unasked():
 		return core.Plan{}
 	case e.Kind == core.KindReminder && e.Message.Text != "":
-		text := "⏰ " + e.Message.Text
-		waited := t.setup.waited(e)
+		text := e.Message.Text
+		waited, late := t.setup.waited(e), lateBy(e)
 		if waited >= remindedLate {
-			text += " (late by " + txt.SpanWords(waited.Round(time.Minute)) + ")"
+			end := strings.LastIndex(text, " (")
+			if late > 0 && end > 0 { // the delay until it was received
+				text = text[:end]
+			}
+			text += " (late by " + txt.SpanWords((late + waited).Round(time.Minute)) + ")"
 		}
-		return t.planText(paragraphs(text, done))
+		return t.planText(paragraphs("⏰ "+text, done))
 	}
 	excuse := failureText(err, done != "")
 	if isLimit(err) && !t.turns.limiter.claimNotice(t.causers(), t.setup.Clock()) {

@@ -37,6 +37,17 @@ const (
 // waited is how long an entry has waited for its turn.
 func (s *setup) waited(e *core.Entry) time.Duration { return s.Clock().Sub(e.Message.SentAt()) }
 
+// lateBy is how late a reminder was when it was received.
+func lateBy(e *core.Entry) time.Duration {
+	var data struct {
+		Seconds int `json:"late_seconds"`
+	}
+	if e.Data == "" || json.Unmarshal([]byte(e.Data), &data) != nil {
+		return 0
+	}
+	return time.Duration(data.Seconds) * time.Second
+}
+
 // isSuppressed reports whether a beat is dropped: the bot is asleep in its place, or, if the beat
 // may send messages to a group, a gate keeps the bot quiet there.
 func (s *setup) isSuppressed(e *core.Event) bool {

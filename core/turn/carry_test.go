@@ -566,6 +566,21 @@ func TestLateReminders(t *testing.T) {
 	}
 }
 
+// TestLateTwice: a reminder that was late when it was received, and then waited, says its whole delay once.
+func TestLateTwice(t *testing.T) {
+	b, c := group(t, turn.Settings{}, &llm.Error{Kind: llm.ErrorRetryLater})
+	due := said("r", "jay", "tea (at 5) (late by 8h 30m)")
+	due.Kind, due.Message.Time, due.Data = core.KindReminder, c.Now().Add(-90*time.Minute), `{"late_seconds":30600}`
+	b.receive(due)
+	b.ended(1)
+	if in := b.input(0); !strings.Contains(in, "that was 10 hours ago") {
+		t.Errorf("the prompt is %s, want the whole delay", in)
+	}
+	if text := b.room.Texts()[0]; text != "⏰ tea (at 5) (late by 10 hours)" {
+		t.Errorf("the bot says %q, want the whole delay once", text)
+	}
+}
+
 // TestPreviewIsPrivateInPrivate: the preview of a private place's prompt holds nothing of other
 // places, and other previews nothing of it.
 func TestPreviewIsPrivateInPrivate(t *testing.T) {

@@ -286,6 +286,7 @@ func (in *input) occasion() []string {
 		return []string{"You were away: these messages have waited for " + minutes +
 			". Acknowledge them together in one short message."}
 	case first.Kind == core.KindReminder && waited >= remindedLate:
+		minutes = txt.SpanWords((lateBy(first) + waited).Round(time.Minute))
 		return []string{"This reminder could not be sent in time: that was " + minutes +
 			" ago. Say that it comes late."}
 	case in.turn.unasked() && first.Kind != core.KindBeat:

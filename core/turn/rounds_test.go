@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"synthbot/core/coretest"
 	"synthbot/core/llm"
 	"synthbot/core/turn"
+	"synthbot/core/watch"
 )
 
 // withPlugin starts a bot with this plugin.
@@ -335,6 +337,32 @@ func TestShutOut(t *testing.T) {
 			}
 			b.stop()
 		})
+	}
+}
+
+// TestShutOutReminder: the end of a turn says that the place of a reminder refused it.
+func TestShutOutReminder(t *testing.T) {
+	for _, kind := range []core.ErrorKind{core.Forbidden, core.Broken} {
+		for _, known := range []bool{false, true} { // before it is sent
+			s := open(t, t.TempDir())
+			room := coretest.NewRoom("room")
+			refused := core.Errorf(kind, "that topic is gone")
+			room.Fail = func(string) error { return refused }
+			if known {
+				room.Refuse = func(core.Call) error { return refused }
+			}
+			b := start(t, s, room, coretest.NewAsker(plan("tea"), plan("tea"), plan("tea"), plan("tea")))
+			due := said("reminder-jay-1", "jay", "tea")
+			due.Kind = core.KindReminder
+			b.receive(due)
+			end := b.ended(1)[0]
+			isRefused := func(s watch.Step) bool { return s.Progress != core.ProgressDone && s.Kind == kind }
+			if end.Answered || end.Messages[0] != due.Message.ID || !slices.ContainsFunc(end.Trace.Steps, isRefused) {
+				t.Errorf("%s, known %t: the turn ends with %+v, steps %+v", kind, known, end, end.Trace.Steps)
+			}
+			b.stop()
+			s.Close()
+		}
 	}
 }
 

@@ -14,7 +14,7 @@
 //
 // Tags of a field:
 //
-//	toml, doc, oneof, min, max, example  as in package config; "-": not in the file
+//	toml, doc, oneof, min, max, items, visible, example  as in package config; "-": not in the file
 //	json    the key under which commands store it; "-": no command changes it
 //	set     "admin": admins change it with /set
 //	base    the key of the configuration with the value for all places, such as bot.activation
@@ -46,33 +46,39 @@ type Settings struct {
 	Engine       string         `toml:"engine" json:"engine,omitempty" origin:"the first engine" example:"home" doc:"The engine that is asked first there."`
 	Activation   string         `toml:"activation" json:"activation,omitempty" base:"bot.activation" oneof:"mention|keyword|ambient|always|never" example:"mention" doc:"Which group messages the bot answers there, as in [bot]."`
 	Asleep       *bool          `toml:"-" json:"asleep,omitempty" empty:"false" doc:"Whether the bot only listens there, from /sleep to /wake."`
-	Keywords     []string       `toml:"keywords" json:"keywords,omitempty" set:"admin" base:"bot.keywords" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to there."`
+	Keywords     []string       `toml:"keywords" json:"keywords,omitempty" set:"admin" base:"bot.keywords" max:"100" items:"100" visible:"true" example:"help, bot" doc:"With activation = \"keyword\": the words that the bot answers to there."`
 	Observe      *bool          `toml:"observe" json:"observe,omitempty" set:"admin" base:"bot.observe" example:"false" doc:"Whether messages that are not for the bot are stored there, as in [bot]."`
 	Bots         *bool          `toml:"bots" json:"bots,omitempty" set:"admin" base:"bot.bots" example:"true" doc:"Whether other bots are answered there, as in [bot]."`
 	Attention    *time.Duration `toml:"attention" json:"attention,omitempty" set:"admin" base:"bot.attention" example:"1m" min:"0s" max:"1h" doc:"How long after an answer the same user need not address the bot again there, as in [bot]."`
 	Language     Language       `toml:"language" json:"language,omitempty" set:"admin" origin:"bot.language" example:"it" doc:"The language to answer in there, whatever users write in."`
 	Scope        string         `toml:"scope" json:"scope,omitempty" set:"admin" base:"prompt.scope" oneof:"chat|interface|unified" example:"interface" doc:"Which messages of other places a prompt contains there, as in [prompt]."`
-	ActionsAllow Patterns       `toml:"actions_allow" json:"allow,omitempty" set:"admin" empty:"all" example:"dice_*, memory_*" doc:"If given, the only actions that are available there, besides those of an interface in its own places; * matches any characters."`
-	ActionsDeny  Patterns       `toml:"actions_deny" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
+	ActionsAllow Patterns       `toml:"actions_allow" items:"100" json:"allow,omitempty" set:"admin" empty:"all" example:"dice_*, memory_*" doc:"If given, the only actions that are available there, besides those of an interface in its own places; * matches any characters."`
+	ActionsDeny  Patterns       `toml:"actions_deny" items:"100" json:"deny,omitempty" set:"admin" each:"layer" example:"web_*" doc:"Actions that are not available there; * matches any characters. What a shorter path denies stays denied."`
 	PersonTokens *int64         `toml:"person_tokens" json:"person,omitempty" set:"admin" base:"budget.person_tokens" empty:"no limit" min:"0" example:"50000" doc:"Tokens that one user may use in a day by asking there, instead of the value in [budget]; 0 for no limit."`
 	Tokens       *int64         `toml:"tokens" json:"tokens,omitempty" set:"admin" each:"path" empty:"no limit" min:"0" example:"500000" doc:"Tokens in a day of the place and all below it; 0 for no limit. Limits of other paths, [budget] and [[budget.place]] apply as well."`
 	Admin        *bool          `toml:"-" json:"admin,omitempty"`       // the path is that of a user
 	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // only for all places: plugins that admins turned off
 }
 
+// shown is how many characters of an invalid value an error shows.
+const shown = 40
+
 // Language is a language tag; empty for none.
 type Language string
 
-var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
+var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,8}$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Language) UnmarshalText(text []byte) error {
 	if len(text) > 0 && !languageTag().Match(text) {
-		return fmt.Errorf("is %q; write a language tag like en, it or pt-BR", text)
+		return fmt.Errorf("is %q; write a language tag like en, it or pt-BR", txt.Clip(string(text), shown))
 	}
 	*l = Language(text)
 	return nil
 }
+
+// maxPattern is the length of a pattern in bytes; names of actions are shorter.
+const maxPattern = 200
 
 // Pattern is the name of an action, or a part of one with *.
 type Pattern string
@@ -80,8 +86,8 @@ type Pattern string
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Pattern) UnmarshalText(text []byte) error {
 	_, err := path.Match(string(text), "")
-	if err != nil {
-		return fmt.Errorf("is %q; write the name of an action, or a part of it with *", text)
+	if err != nil || len(text) > maxPattern {
+		return fmt.Errorf("is %q; write the name of an action, or a part of it with *", txt.Clip(string(text), shown))
 	}
 	*p = Pattern(text)
 	return nil

@@ -416,3 +416,26 @@ func TestBaseOfUnknownKey(t *testing.T) {
 	}()
 	settings.Base[odd](new(configuration))
 }
+
+// TestSetLimits checks that admins cannot store endless or invisible values.
+func TestSetLimits(t *testing.T) {
+	store, _ := newItems(t)
+	changes := open[settings.Settings](t, store)
+	long := strings.Repeat("x", 1_000_000)
+	for line, want := range map[string]string{
+		"keywords " + long:                           "keywords is 1000000 characters; write 100 or less characters.",
+		"keywords " + strings.Repeat("x,", 101):      "keywords has more than 100 entries; keep the best.",
+		"keywords help,\u200b":                       "keywords has no visible character; write at least one, or take it out.",
+		"actions_allow " + strings.Repeat("x ", 101): "actions_allow has more than 100 entries; keep the best.",
+		"actions_deny " + long:                       `actions_deny is "` + strings.Repeat("x", 39) + `…"; write the name of an action, or a part of it with *.`,
+		"language en" + strings.Repeat("-ab", 99):    `language is "en` + strings.Repeat("-ab", 12) + `-…"; write a language tag like en, it or pt-BR.`,
+	} {
+		name, value, _ := strings.Cut(line, " ")
+		if err := changes.Set(t.Context(), core.Path{}, name, value); err == nil || err.Error() != "invalid: "+want {
+			t.Errorf("%.30s: got %v, want %s", line, err, want)
+		}
+	}
+	if err := changes.Set(t.Context(), core.Path{}, "keywords", strings.Repeat("x", 100)); err != nil {
+		t.Error(err)
+	}
+}

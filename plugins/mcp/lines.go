@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -22,8 +23,7 @@ const (
 // the library closes the connection when it reads one.
 func newLines(in io.ReadCloser, out io.WriteCloser) mcp.Transport {
 	w := &lineWriter{WriteCloser: out}
-	r := &lineReader{Closer: in, lines: bufio.NewScanner(in), errors: w}
-	r.lines.Buffer(nil, maxLine)
+	r := &lineReader{Closer: in, lines: bufio.NewReader(in), errors: w}
 	return &mcp.IOTransport{Reader: r, Writer: w, MaxLineLength: maxLine + 1}
 }
 
@@ -42,25 +42,26 @@ func (w *lineWriter) Write(line []byte) (int, error) {
 // lineReader reads the lines that are messages.
 type lineReader struct {
 	io.Closer
-	lines  *bufio.Scanner
+	lines  *bufio.Reader
 	left   []byte // of the last line
 	errors io.Writer
 }
 
 func (r *lineReader) Read(p []byte) (int, error) {
 	for len(r.left) == 0 {
-		if !r.lines.Scan() {
-			if err := r.lines.Err(); err != nil {
-				return 0, err
-			}
-			return 0, io.EOF
+		line, long, err := r.next()
+		if err != nil {
+			return 0, err
 		}
-		line := bytes.TrimSpace(r.lines.Bytes())
+		line = bytes.TrimSpace(line)
 		code, text := lineFault(line)
+		if long {
+			code, text = invalidRequest, fmt.Sprintf("this line is longer than %d bytes", maxLine)
+		}
 		switch {
-		case len(line) == 0:
+		case len(line) == 0 && !long:
 		case code == 0:
-			r.left = append(bytes.Clone(line), '\n')
+			r.left = append(line, '\n')
 		default:
 			const answer = `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}` + "\n"
 			if _, err := fmt.Fprintf(r.errors, answer, code, text); err != nil {
@@ -71,6 +72,24 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	n := copy(p, r.left)
 	r.left = r.left[n:]
 	return n, nil
+}
+
+// next returns the next line. It skips a line of more than maxLine bytes, and long is true then.
+func (r *lineReader) next() (line []byte, long bool, err error) {
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		line = append(line, part...)
+		if len(bytes.TrimSuffix(line, []byte("\n"))) > maxLine {
+			line, long = nil, true
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && (long || len(line) > 0): // the last line may lack its end
+			return line, long, nil
+		default:
+			return line, long, err
+		}
+	}
 }
 
 // lineFault returns why a line is neither a message nor a batch of messages; zero if it is.

@@ -20,7 +20,7 @@ type setPayload struct {
 	_ struct{} `title:"Set a reminder"`
 
 	Text   string `json:"text" title:"text" min:"1" max:"4000" doc:"The text of the reminder."`
-	When   string `json:"when" title:"time" min:"1" max:"200" doc:"As the person said it (in 10 minutes, domani alle 9), or their local time: 2027-01-31T09:00."`
+	When   string `json:"when" title:"time" min:"1" max:"200" doc:"In words (in 10 minutes, domani alle 9), or as local time: 2027-01-31T09:00."`
 	Repeat string `json:"repeat,omitempty" title:"repeat" max:"200" doc:"FREQ=WEEKLY;BYDAY=MO, or: every monday."`
 	Zone   string `json:"zone,omitempty" title:"time zone" max:"64" doc:"Only if it is not the person's: Asia/Tokyo."`
 }
@@ -151,7 +151,7 @@ func newLine(r *reminder) line {
 	if r.Rule != "" { // it follows the clock of that zone
 		due = due.In(r.Start.Location())
 	}
-	l := line{ID: r.ID, Text: r.Text, Due: stamp(due, r.Veiled), Day: due.Weekday().String(), Repeat: r.Rule}
+	l := line{ID: r.ID, Text: r.shown(), Due: stamp(due, r.Veiled), Day: due.Weekday().String(), Repeat: r.Rule}
 	if !r.Veiled {
 		l.Zone = due.Location().String()
 	}
@@ -165,7 +165,7 @@ func (p *Plugin) listAction() core.Action {
 		Examples: action.Guide(
 			"Lists this person's reminders in this place, the next one first, with ids.",
 			"When somebody asks for their reminders, or to find the id of one.",
-			[]string{"Reminders from other places are not shown here.",
+			[]string{"Reminders from other places are not shown here; those from its topics or threads have no text.",
 				"Do not show people the ids unless they want to cancel one with a command."},
 			core.NewExample("“What do I have coming up?”", `{}`),
 			core.NewExample("A moderator asks what is set in this group", `{"all":true}`)),
@@ -227,7 +227,7 @@ func (p *Plugin) doCancel(ctx context.Context, c core.Call, in cancelPayload) (c
 	r, err := p.cancel(ctx, a, in.ID)
 	result := core.Output(map[string]any{"cancelled": newLine(&r)})
 	result.Undo = core.JSON(values.New(r.person, keyReminder+r.ID, r))
-	result.Named = core.JSON(cancelPayload{ID: r.Text})
+	result.Named = core.JSON(cancelPayload{ID: r.shown()})
 	return result, err
 }
 

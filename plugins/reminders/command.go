@@ -57,9 +57,9 @@ func (p *Plugin) remind(ctx context.Context, c command.Call) (string, error) {
 		r, err := p.cancel(ctx, c, text)
 		if err == nil {
 			undo := core.JSON(values.New(r.person, keyReminder+r.ID, r))
-			c.NoteDone(cancelName, cancelPayload{ID: r.Text}, core.Result{Undo: undo})
+			c.NoteDone(cancelName, cancelPayload{ID: r.shown()}, core.Result{Undo: undo})
 		}
-		return "Cancelled: " + txt.Line(r.Text), err
+		return "Cancelled: " + txt.Line(r.shown()), err
 	}
 	return p.remindList(ctx, c)
 }
@@ -93,7 +93,7 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 
 // row describes a reminder in a line.
 func row(r *reminder, horizon time.Duration) string {
-	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.Text))
+	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.shown()))
 	repeats := r.repeats(horizon)
 	if repeats != "" {
 		s += " · " + repeats

@@ -61,7 +61,7 @@ func (r *reminder) repeats(horizon time.Duration) string {
 // inWords describes a simple rule. It returns "" for others.
 func inWords(rule string) string {
 	units := map[string]string{"HOURLY": "hour", "DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year"}
-	every, unit, on := "", "", ""
+	every, unit, on, end := "", "", "", ""
 	for part := range strings.SplitSeq(rule, ";") {
 		key, value, _ := strings.Cut(part, "=")
 		switch key {
@@ -73,6 +73,12 @@ func inWords(rule string) string {
 			on = weekdays(value)
 		case "BYMONTHDAY":
 			on = "day " + strings.ReplaceAll(value, ",", ", ")
+		case "UNTIL":
+			last, err := time.Parse("20060102", value)
+			if err != nil {
+				return ""
+			}
+			end = last.Format(" until 2 January 2006")
 		default:
 			return ""
 		}
@@ -86,7 +92,7 @@ func inWords(rule string) string {
 	if on != "" {
 		on = " on " + on
 	}
-	return "every " + unit + on
+	return "every " + unit + on + end
 }
 
 // weekdays returns the names of days such as MO,TU. It returns "" if others are among them.

@@ -1,6 +1,7 @@
 package reminders
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -82,5 +83,36 @@ func TestRepeats(t *testing.T) {
 	got = (&reminder{Start: here, Due: far, Rule: "FREQ=DAILY"}).repeats(horizon)
 	if want := "every day, 09:00 (my time zone)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestListBelow: a list shows the reminders of topics below its place, but not their texts. They can be cancelled.
+func TestListBelow(t *testing.T) {
+	_, p := stand(t, nil)
+	call := func(place, who, what, text string) string {
+		t.Helper()
+		path := core.MustPath(place)
+		person, _ := path.Person(who)
+		author := core.Author{ID: who, Name: who}
+		said, err := p.remind(t.Context(), command.Call{Path: path, Person: person, Author: author,
+			Sees: []core.Path{path}, Args: map[string]string{"what": what, "text": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	call("room/1/7", "jay", "add", "tomorrow at 9 call mum")
+	call("room/1/7", "ann", "add", "tomorrow at 9 sleep")
+	call("room/2", "jay", "add", "tomorrow at 9 eat")
+	listed := call("room/1", "jay", "list", "")
+	hidden, id, _ := strings.Cut(listed, " · `")
+	if hidden != "- Tuesday 3 March 2026, 09:00: (set in a topic or thread of this place)" || strings.Contains(id, "\n") {
+		t.Errorf("the list above is %q, want one reminder without its text", listed)
+	}
+	if said := call("room/1", "jay", "cancel", strings.Trim(id, "`")); strings.Contains(said, "mum") {
+		t.Errorf("the bot says %q, want no text of the topic", said)
+	}
+	if left := call("room/1/7", "jay", "list", ""); !strings.HasPrefix(left, "No reminders") {
+		t.Errorf("the topic lists %q, want none", left)
 	}
 }

@@ -9,6 +9,9 @@
 //
 // A due reminder is received as an event of core.KindReminder. The event's id contains the
 // reminder's and the time it was due, so that a crash before the next write does not remind twice.
+//
+// If its place refuses it, such as a topic that was deleted, its author gets it in private, unless the process
+// ends just then.
 package reminders
 
 import (
@@ -99,7 +102,7 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 	if !w.asked.IsZero() { // a reminder that was due since then comes at once
 		now = w.asked
 	}
-	if err := p.check(&r, now); err != nil {
+	if err := p.config.check(&r, now); err != nil {
 		return r, err
 	}
 	r.ID = identify(w.seed, &r)
@@ -120,19 +123,19 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 	return r, p.keep(ctx, r)
 }
 
-func (p *Plugin) check(r *reminder, now time.Time) error {
+func (c *Config) check(r *reminder, now time.Time) error {
 	n := utf8.RuneCountInString(r.Text)
 	switch {
 	case n == 0:
 		return core.Errorf(core.Invalid, "The reminder has no text.")
-	case n > p.config.MaxText:
-		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are possible.", n, p.config.MaxText)
+	case n > c.MaxText:
+		return core.Errorf(core.Invalid, "The text has %d characters; at most %d are possible.", n, c.MaxText)
 	case !r.Due.After(now):
 		return core.Errorf(core.Invalid, "%s is past; it is %s now.", formatTime(r.Due, r.Veiled),
 			formatTime(now.In(r.Due.Location()), r.Veiled))
-	case r.Due.Sub(now) > p.config.MaxAhead:
+	case r.Due.Sub(now) > c.MaxAhead:
 		return core.Errorf(core.Invalid, "%s is too far ahead; at most %d days are possible.",
-			formatTime(r.Due, r.Veiled), p.config.MaxAhead/(24*time.Hour))
+			formatTime(r.Due, r.Veiled), c.MaxAhead/(24*time.Hour))
 	}
 	return nil
 }
@@ -155,6 +158,9 @@ func unreadable(err error) error {
 		return core.Errorf(core.Invalid, "There is no such day.")
 	case errors.Is(err, spoken.ErrPast):
 		return core.Errorf(core.Invalid, "That time is past.")
+	case errors.Is(err, spoken.ErrPartly):
+		return core.Errorf(core.Invalid, "I understand only a part of that time. Write it like “tomorrow at 9”,"+
+			" “every monday at 9 until 31 january” or 2027-01-31T09:00.")
 	}
 	return core.Errorf(core.Invalid,
 		"I find no time that I understand. Write it like “in 10 minutes”, “tomorrow at 9” or 2027-01-31T09:00.")
@@ -185,6 +191,15 @@ type reminder struct {
 	Set     time.Time   `json:"set"`
 
 	person core.Path // the user under whose path it is stored
+	below  bool      // it is shown above its place
+}
+
+// shown returns its text, if everybody where it is shown may read it: a thread may have fewer readers.
+func (r *reminder) shown() string {
+	if r.below {
+		return "(set in a topic or thread of this place)"
+	}
+	return r.Text
 }
 
 func (r *reminder) pointer() pointer { return pointer{r.person, r.ID, r.Place} }
@@ -275,7 +290,8 @@ func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err
 	return list, err
 }
 
-// here lists the reminders that the caller, or with all everybody, set in the place of the call, the next one first.
+// here lists the reminders that the caller, or with all everybody, set in the place of the call or below it, such as in
+// its topics, the next one first.
 // Due is in the caller's time zone, unless one of the zones is veiled.
 func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder, error) {
 	z, err := p.zoneFor(ctx, c, "")
@@ -289,7 +305,7 @@ func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder
 	var list []reminder
 	for _, item := range items {
 		var at pointer
-		if item.Path != c.Path || !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
+		if !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
 			!all && at.Person != c.Person {
 			continue
 		}
@@ -297,9 +313,11 @@ func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		r.below = r.Place != c.Path
+		if !ok || r.below && r.Private && !c.Private {
 			continue
 		}
+		r.Veiled = r.Veiled || r.below
 		if !z.veiled && !r.Veiled {
 			r.Due = r.Due.In(z.Location)
 		}
@@ -322,7 +340,7 @@ func (p *Plugin) pick(ctx context.Context, c command.Call, called string) (remin
 		if r.ID == called {
 			return r, nil
 		}
-		if called != "" && strings.Contains(strings.ToLower(r.Text), called) {
+		if called != "" && strings.Contains(strings.ToLower(r.shown()), called) {
 			found = append(found, r)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 const (
 	maxSleep    = time.Minute      // while reminders wait: the clock may be set, and the machine may sleep
 	retryDelay  = 30 * time.Second // after an error of the store
+	eventPrefix = "reminder-"      // of an event's id
 	maxParallel = 16               // reminders that are fired at the same time
 )
 
@@ -30,6 +31,9 @@ func (p *Plugin) Refresh() { p.agenda.sooner(0) }
 func (p *Plugin) Run(ctx context.Context) error {
 	loop.Repeat(ctx, p.agenda.wake, func() time.Duration {
 		now := p.host.Clock()
+		for _, r := range tellRefused(ctx, &p.host, p.agenda.takeRefused()) {
+			p.agenda.refuse(r, now.Add(maxSleep).Unix())
+		}
 		wait := p.agenda.until(now)
 		if wait != 0 {
 			return wait
@@ -186,7 +190,7 @@ func (p *Plugin) event(ctx context.Context, r *reminder, d due) (core.Event, err
 		o.Next = stamp(d.next, r.Veiled)
 	}
 	m := core.Message{
-		Path: r.Place, ID: fmt.Sprintf("reminder-%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
+		Path: r.Place, ID: fmt.Sprintf(eventPrefix+"%s-%s-%d", r.Author.ID, r.ID, d.at.Unix()),
 		Author: r.Author, Text: text, Time: p.host.Clock(), Private: r.Private, Locale: r.Locale,
 	}
 	err := p.host.Reader.View(ctx, func(v core.View) error { // take scopes and privacy from recent messages
@@ -210,6 +214,8 @@ type agenda struct {
 
 	mu   sync.Mutex
 	next int64 // Unix time; no reminder is due before. 0: the store was not read yet
+
+	refused []refused // by their places
 }
 
 // never is agenda.next if no reminder waits.
@@ -223,6 +229,21 @@ func (a *agenda) sooner(unix int64) {
 		a.next = unix
 		loop.Notify(a.wake)
 	}
+}
+
+// refuse adds a reminder that was refused. It is sent elsewhere at a Unix time.
+func (a *agenda) refuse(r refused, unix int64) {
+	a.mu.Lock()
+	a.refused = append(a.refused, r)
+	a.mu.Unlock()
+	a.sooner(unix)
+}
+
+func (a *agenda) takeRefused() (list []refused) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list, a.refused = a.refused, nil
+	return list
 }
 
 // until returns how long no reminder is due; negative: until wake. If it returns 0, the caller

@@ -66,7 +66,7 @@ const changesFlag = "changes"
 
 // check does what `synthbot run` does before it connects. It changes nothing.
 func (p *program) check(ctx context.Context, place core.Path, online bool, found *findings) error {
-	cfg, err := p.MustLoad()
+	cfg, err := mustLoad(p)
 	for _, e := range cfg.Enabled {
 		own := e.Account()
 		if err := setup.CheckToken(own.Platform, own.Token); err != nil {

@@ -76,7 +76,7 @@ func (p *program) daemon(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	cfg, err := p.MustLoad()
+	cfg, err := mustLoad(p)
 	if err != nil {
 		return err
 	}
@@ -189,18 +189,18 @@ func (p *program) forward(c *cobra.Command, args []string) error {
 	if c.Annotations[daemonAnnotation] != "only" {
 		return nil // the command itself reports errors of the configuration
 	}
-	if _, err := p.MustLoad(); err != nil { // an invalid file may not name the daemon's data directory
+	if _, err := mustLoad(p); err != nil { // an invalid file may not name the daemon's data directory
 		return err
 	}
 	return errors.New("no daemon runs with this configuration")
 }
 
-// dialDaemon connects to the daemon of the configuration. An invalid configuration file may
-// still name its data directory. ok is false if no daemon runs.
+// dialDaemon connects to the daemon of the configuration. An invalid configuration file may still name its data
+// directory. ok is false if no daemon runs, or if the data directory is uncertain.
 func (p *program) dialDaemon() (d *admin.Control, ok bool) {
-	cfg, _ := p.load()
-	dir, err := cfg.DataDir(p.Getenv)
-	if err != nil {
+	cfg, err := p.load()
+	dir, unknown := cfg.DataDir(p.Getenv)
+	if unknown != nil || err != nil && daemon.HidesDataDir(cfg) {
 		return nil, false
 	}
 	return admin.DialControl(dir)

@@ -299,9 +299,7 @@ func restore(p *program, file string, salvage bool) error {
 }
 
 func storeCommand(p *program) *cobra.Command {
-	c := group(&cobra.Command{Use: "store", Short: "Move the database between a file and a server"})
-	c.AddCommand(copyCommand(p))
-	return c
+	return group(&cobra.Command{Use: "store", Short: "Move the database between a file and a server"}, copyCommand(p))
 }
 
 func copyCommand(p *program) *cobra.Command {

@@ -82,7 +82,7 @@ func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge
 	if p.runningBot != nil {
 		return inspect(p.runningBot)
 	}
-	cfg, err := p.MustLoad()
+	cfg, err := mustLoad(p)
 	if err != nil {
 		return err
 	}

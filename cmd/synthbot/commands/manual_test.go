@@ -103,6 +103,12 @@ func TestCompletionsForEachShell(t *testing.T) {
 			t.Errorf("%s: no %q in %d bytes", shell, want, len(got))
 		}
 	}
+	if status, out, errs := runLine(t, "", "completion", "xyz"); status != statusUsage || out != "" || !strings.Contains(errs, "xyz") {
+		t.Errorf("an unknown shell: %d, %q, %q", status, out, errs)
+	}
+	if status, out, _ := runLine(t, "", "completion"); status != statusDone || !strings.Contains(out, "bash") {
+		t.Errorf("no shell: %d, %q", status, out)
+	}
 	var out, errs bytes.Buffer
 	run(context.WithoutCancel(t.Context()), []string{"__complete", "memory", "se"}, strings.NewReader(""), &out, &errs)
 	if !strings.Contains(out.String(), "search\tSearch the memories") {

@@ -18,10 +18,8 @@ import (
 )
 
 func memoryCommand(p *program) *cobra.Command {
-	c := group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget or prune stored data"})
-	c.AddCommand(listCommand(p), searchCommand(p), exportCommand(p))
-	c.AddCommand(importCommand(p), forgetCommand(p), pruneCommand(p))
-	return c
+	return group(&cobra.Command{Use: "memory", Short: "List, search, export, import, forget or prune stored data"},
+		listCommand(p), searchCommand(p), exportCommand(p), importCommand(p), forgetCommand(p), pruneCommand(p))
 }
 
 func listCommand(p *program) *cobra.Command {

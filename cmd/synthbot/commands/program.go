@@ -55,6 +55,9 @@ func newProgram(e *daemon.Env, args []string) *program {
 
 func (p *program) run(ctx context.Context) int {
 	root := p.root()
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	group(completion) // an unknown shell is a wrong argument
 	root.SetArgs(p.args)
 	err := root.ExecuteContext(ctx)
 	lost := p.output.Failure()
@@ -71,21 +74,32 @@ type program struct {
 	output          *output.Writer // Env.Out
 	grace           time.Duration  // how long turns may take to finish when the bot stops
 	shutdown        shutdownLimit
-	restoreTerminal func() // nil: the terminal's mode was not changed
+	restoreTerminal func()         // nil: the terminal's mode was not changed
+	loaded          *daemon.Config // what load read; nil: nothing yet
+	loadError       error
 
 	parsed     bool        // flags and arguments were valid
 	args       []string    // the whole command line
 	runningBot *daemon.Bot // the daemon's bot, if the command runs inside a daemon; else nil
 }
 
-// load reads the configuration and the files that it names. Its error reports all problems at once.
+// load reads the configuration and the files that it names, once. Its error reports all problems at once.
 // Inside a daemon, it returns the configuration in force.
 func (p *program) load() (*daemon.Config, error) {
 	if p.runningBot != nil {
 		c := *p.runningBot.InForce().Config
 		return &c, nil
 	}
-	return p.Env.Load()
+	if p.loaded == nil { // a pipe can be read only once
+		p.loaded, p.loadError = p.Env.Load()
+	}
+	return p.loaded, p.loadError
+}
+
+// mustLoad is load for commands that need a configuration file.
+func mustLoad(p *program) (*daemon.Config, error) {
+	cfg, err := p.load()
+	return cfg, cmp.Or(err, daemon.RequireFile(cfg))
 }
 
 // report prints an error, one problem a line, and returns the exit status.
@@ -150,9 +164,10 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// group completes a command that only has subcommands. Alone it prints its help; an unknown
+// group completes a command that only has subcommands, and adds these. Alone it prints its help; an unknown
 // subcommand is a usage error.
-func group(c *cobra.Command) *cobra.Command {
+func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	c.AddCommand(subcommands...)
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	return c

@@ -79,7 +79,7 @@ func (s orderReader) readText(text string) order {
 		o.open = "remindpast"
 	case o.what == "":
 		o.open = "remindwhat"
-	case s.isHalf(o.what):
+	case s.isHalf(o.what), strings.Contains(when.Repeat, "UNTIL"), errors.Is(err, spoken.ErrPartly):
 		o.open = "remindlimit"
 	case err != nil:
 		o.open = "remindwhen"
@@ -150,7 +150,7 @@ func (s orderReader) isMoment(t phrases.Text) bool {
 // findTime finds a time at the start or the end of a text, or else within it.
 func (s orderReader) findTime(text string) (spoken.When, string, error) {
 	when, rest, err := s.reader.Find(text, s.now)
-	if err == nil || !errors.Is(err, spoken.ErrUnclear) {
+	if err == nil || !errors.Is(err, spoken.ErrUnclear) || errors.Is(err, spoken.ErrPartly) {
 		return when, rest, err
 	}
 	words := phrases.Split(text)
