@@ -27,6 +27,14 @@ import (
 	"synthbot/plugins/web"
 )
 
+// CheckItem implements memory.CheckItem.
+func CheckItem(plugin string, item core.Item) error {
+	if plugin == "reminders" {
+		return reminders.CheckItem(item)
+	}
+	return nil
+}
+
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
 	{

@@ -14,7 +14,6 @@ import (
 	"synthbot/core/txt"
 	"synthbot/daemon"
 	"synthbot/memory"
-	"synthbot/plugins/reminders"
 )
 
 func memoryCommand(p *program) *cobra.Command {
@@ -130,7 +129,7 @@ func importCommand(p *program) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			return withFile(c, p, args[0], func(in io.Reader) error {
 				return p.withStore(accessChangeOrCreate, func(_ *daemon.Config, s daemon.Store) error {
-					lines, added, err := s.(*memory.DB).Import(c.Context(), in, checkItem)
+					lines, added, err := s.(*memory.DB).Import(c.Context(), in, daemon.CheckItem)
 					if err != nil {
 						return fmt.Errorf("%w; lines added before that: %d; the rest can be imported later", err, added)
 					}
@@ -140,14 +139,6 @@ func importCommand(p *program) *cobra.Command {
 			})
 		},
 	})
-}
-
-// checkItem implements memory.CheckItem.
-func checkItem(plugin string, item core.Item) error {
-	if plugin == "reminders" {
-		return reminders.CheckItem(item)
-	}
-	return nil
 }
 
 func forgetCommand(p *program) *cobra.Command {
