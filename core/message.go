@@ -246,9 +246,12 @@ const QuestionMark = "confirm:"
 // so when a place moves and its entries get other numbers.
 func Renumber(data string, shift uint64) string {
 	rest, asks := strings.CutPrefix(data, QuestionMark)
+	if !asks {
+		return data
+	}
 	number, rest, more := strings.Cut(rest, ".")
 	turn, err := strconv.ParseUint(number, 10, 64)
-	if !asks || !more || err != nil {
+	if !more || err != nil {
 		return data
 	}
 	return fmt.Sprintf("%s%d.%s", QuestionMark, turn+shift, rest)
