@@ -27,7 +27,6 @@ type batch struct {
 	from    *core.Batch
 	entries []newEntry
 	records []record
-	askers  []string // of the turns in records
 	states  map[core.Path][]byte
 	size    int
 
@@ -90,11 +89,6 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 			return nil, fmt.Errorf("record %d: %w: %w", i, ErrBatch, err)
 		}
 		w.records[i] = record{r.Key, value}
-		if r.Key == (core.Key{Turn: r.Key.Turn}) && bytes.Contains(r.Data, []byte(`"askers"`)) { // few have some
-			var o core.TurnRecord
-			_ = json.Unmarshal(r.Data, &o) // see isAnswered
-			w.askers = append(w.askers, o.Askers...)
-		}
 		w.size += len(value) + 100
 	}
 	for i, turn := range slices.Concat(b.Answered, b.Settled) {
@@ -148,9 +142,21 @@ func checkPlace(path core.Path) error {
 	return nil
 }
 
+// askersIn returns the askers that records of turns name.
+func askersIn(records []core.Record) (askers []string) {
+	for _, r := range records {
+		if r.Key == (core.Key{Turn: r.Key.Turn}) && bytes.Contains(r.Data, []byte(`"askers"`)) { // few have some
+			var o core.TurnRecord
+			_ = json.Unmarshal(r.Data, &o) // see isAnswered
+			askers = append(askers, o.Askers...)
+		}
+	}
+	return askers
+}
+
 // run writes the batch. Entries come before changes and records, which may refer to them.
 func (w *batch) run(t *tx) error {
-	w.muted, w.ended, w.people = nil, nil, slices.Clone(w.askers)
+	w.muted, w.ended, w.people = nil, nil, askersIn(w.from.Journal)
 	for _, mark := range w.from.Answered {
 		w.ended = append(w.ended, w.epoch.mutedUpTo(mark)...)
 	}

@@ -85,8 +85,12 @@ func (p *worker) journalOf(
 	return j, false
 }
 
-// addPeople adds paths of the people.
+// addPeople adds paths of the people. It keeps the slice.
 func (j *journal) addPeople(people []core.Path) {
+	if len(j.people) == 0 {
+		j.people = people
+		return
+	}
 	for _, path := range people {
 		if !slices.Contains(j.people, path) {
 			j.people = append(j.people, path)
