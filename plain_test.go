@@ -40,7 +40,7 @@ var maxBigPackageLines = map[string]int{
 	"core/turn":           5491,
 	"core/action":         3908,
 	"interfaces/telegram": 4233,
-	"memory":              9095,
+	"memory":              9105,
 }
 
 // stiff matches wording in comments that plain English avoids.

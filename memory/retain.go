@@ -49,7 +49,9 @@ const (
 	pendingAge = 30 * 24 * time.Hour
 	// usageAge is how long usage is stored.
 	usageAge = 400 * 24 * time.Hour
-	// firstPrunePause is the longest time from the start to the first pruning.
+	// startPause is the time that belongs to the start and its first messages.
+	startPause = 2 * time.Second
+	// firstPrunePause is the longest time from then to the first pruning.
 	firstPrunePause = time.Minute
 )
 
@@ -67,6 +69,7 @@ type pruning struct {
 	db      *DB
 	config  atomic.Pointer[Config] // not to be changed
 	changed chan struct{}          // holds a token after a change of the configuration
+	began   time.Time              // when the first step was
 	seen    *Config                // the configuration of the last step
 	next    time.Time              // when to prune
 }
@@ -78,9 +81,16 @@ func (db *DB) SetConfig(c Config) {
 	loop.Notify(db.pruning.changed)
 }
 
-// step prunes regularly, and soon after the start and each change of the configuration. It returns when to go on;
-// see loop.Repeat.
+// step prunes regularly, and soon after the start and each change of the configuration. It returns when to go on; see
+// loop.Repeat.
 func (p *pruning) step(ctx context.Context) time.Duration {
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	early := startPause - time.Since(p.began)
+	if early > 0 {
+		return early
+	}
 	c := p.config.Load()
 	if c != p.seen {
 		p.seen, p.next = c, time.Now().Add(p.firstPause(ctx, c.Every))

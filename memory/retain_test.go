@@ -38,7 +38,7 @@ func TestPruningByItself(t *testing.T) {
 		}
 		fill()
 		left("at once", 20)
-		time.Sleep(firstPrunePause)
+		time.Sleep(startPause + firstPrunePause)
 		left("soon after the start", 5)
 		fill()
 		time.Sleep(30 * time.Minute)
@@ -73,6 +73,7 @@ func TestPruningOfShortRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
+			time.Sleep(startPause)
 			synctest.Wait()
 			want(t, what, len(everything(t, db)[kitchen]), n)
 			for range 10 {
