@@ -40,7 +40,11 @@ func (r *Receiver) Receive(ctx context.Context, groups [][]core.Event) error {
 		groups = slices.DeleteFunc(slices.Clone(groups), skipped)
 	}
 	var err error
-	if len(groups) > 0 {
+	switch len(groups) {
+	case 0:
+	case 1:
+		err = r.Inbox.Receive(ctx, groups[0]...)
+	default:
 		err = r.Inbox.Receive(ctx, slices.Concat(groups...)...)
 	}
 	if errors.Is(err, core.ErrBadEvent) || errors.Is(err, core.ErrDamaged) {
