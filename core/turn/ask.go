@@ -31,11 +31,11 @@ type exchange struct {
 	faults   []core.Fault
 }
 
-// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it
-// always returns a plan that may run. In the first round, it ends if one of the messages is deleted. Meanwhile the
-// interface shows the bot as typing.
+// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it always
+// returns a plan that may run, and journals it. In the first round, it ends if one of the messages is deleted. Meanwhile
+// the interface shows the bot as typing.
 func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
-	a.began = t.setup.Clock()
+	planBegan := t.setup.Clock()
 	t.input.gather(ctx)
 	t.input.parts.Actions = t.input.offer(round)
 	a.Read = t.input.provenance()
@@ -48,8 +48,12 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 	}
 	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
 	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
+		if ctx.Err() != nil {
+			return accepted{}, context.Cause(ctx)
+		}
 		a.Plan = t.fallbackReply(errTooFast)
-		return a, context.Cause(ctx)
+		t.accept(round, a, planBegan)
+		return a, nil
 	}
 	if typing != nil && !t.who.Mute {
 		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
@@ -81,6 +85,7 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 		return accepted{}, context.Cause(ctx)
 	}
 	a.Plan = c.outcome(err)
+	t.accept(round, a, planBegan)
 	return a, nil
 }
 

@@ -179,13 +179,12 @@ func (t *turn) interrupted(ctx context.Context, err error) error {
 // accepted is the record of a round's plan.
 type accepted struct {
 	core.Plan
-	Read  action.Provenance `json:"read,omitzero"`
-	Data  string            `json:"data,omitempty"` // of a plugin, stored with the message
-	began time.Time         // when a new plan was begun, which must be journalled; else zero
+	Read action.Provenance `json:"read,omitzero"`
+	Data string            `json:"data,omitempty"` // of a plugin, stored with the message
 }
 
 // plan returns the plan of a round that needs no model: the one that an earlier attempt accepted, a fixed reply, or
-// the answer of a command or plugin. planned is false if there is none.
+// the answer of a command or plugin. planned is false if there is none. It journals a new plan.
 func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool, err error) {
 	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
 	if r.Progress == core.ProgressAccepted {
@@ -215,18 +214,20 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool
 			return a, false, err
 		}
 	}
-	a.began = began
+	t.accept(round, a, began)
 	return a, true, nil
 }
 
-// execute carries out the plan of a round. A new one is journalled with the next record.
+// accept journals the new plan of a round, with the next record. began is when the plan was begun.
+func (t *turn) accept(round uint16, a accepted, began time.Time) {
+	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
+	r.Time = began
+	t.journal.Later(r)
+	t.trace.Plans = append(t.trace.Plans, a.Plan)
+}
+
+// execute carries out the plan of a round.
 func (t *turn) execute(ctx context.Context, round uint16, a accepted) error {
-	if !a.began.IsZero() {
-		r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
-		r.Time = a.began
-		t.journal.Later(r)
-		t.trace.Plans = append(t.trace.Plans, a.Plan)
-	}
 	t.notify(watch.StageActing)
 	t.results.strangers = t.results.strangers || a.Read.Strangers
 	t.results.data = cmp.Or(a.Data, t.results.data)
