@@ -31,9 +31,9 @@ type exchange struct {
 	faults   []core.Fault
 }
 
-// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it always
-// returns a plan that may run, and journals it. In the first round, it ends if one of the messages is deleted. Meanwhile
-// the interface shows the bot as typing.
+// ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it
+// always returns a plan that may run, and journals it. In the first round, it ends if one of the messages is
+// deleted. Meanwhile the interface shows the bot as typing.
 func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 	planBegan := t.setup.Clock()
 	t.input.gather(ctx)
@@ -52,7 +52,8 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 			return accepted{}, context.Cause(ctx)
 		}
 		a.Plan = t.fallbackReply(errTooFast)
-		t.accept(round, a, planBegan)
+		t.journal.accept(round, a, planBegan)
+		t.trace.Plans = append(t.trace.Plans, a.Plan)
 		return a, nil
 	}
 	if typing != nil && !t.who.Mute {
@@ -85,7 +86,8 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 		return accepted{}, context.Cause(ctx)
 	}
 	a.Plan = c.outcome(err)
-	t.accept(round, a, planBegan)
+	t.journal.accept(round, a, planBegan)
+	t.trace.Plans = append(t.trace.Plans, a.Plan)
 	return a, nil
 }
 

@@ -85,6 +85,13 @@ func (p *worker) journalOf(
 	return j, false
 }
 
+// accept journals the new plan of a round, with the next record. began is when the plan was begun.
+func (j *journal) accept(round uint16, a accepted, began time.Time) {
+	r := j.record(core.Key{Turn: j.id, Round: round}, core.ProgressAccepted, a)
+	r.Time = began
+	j.Later(r)
+}
+
 // addPeople adds paths of the people. It keeps the slice.
 func (j *journal) addPeople(people []core.Path) {
 	if len(j.people) == 0 {

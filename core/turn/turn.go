@@ -214,16 +214,9 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool
 			return a, false, err
 		}
 	}
-	t.accept(round, a, began)
-	return a, true, nil
-}
-
-// accept journals the new plan of a round, with the next record. began is when the plan was begun.
-func (t *turn) accept(round uint16, a accepted, began time.Time) {
-	r := t.journal.record(core.Key{Turn: t.journal.id, Round: round}, core.ProgressAccepted, a)
-	r.Time = began
-	t.journal.Later(r)
+	t.journal.accept(round, a, began)
 	t.trace.Plans = append(t.trace.Plans, a.Plan)
+	return a, true, nil
 }
 
 // execute carries out the plan of a round.
