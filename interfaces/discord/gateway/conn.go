@@ -65,6 +65,7 @@ type conn struct {
 	reading   atomic.Bool   // read is waiting for a message
 	acked     atomic.Bool   // the latest heartbeat was acknowledged
 	beatAsked chan struct{} // holds a token if the gateway requested a heartbeat
+	starting  chan struct{} // full while a requested session has not started yet, or the connection is closed
 }
 
 // dial connects. The end of ctx cancels the attempt, but not the connection.
@@ -101,7 +102,9 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 	}
 	ws.SetReadLimit(maxMessage)
 	ws.SetCloseHandler(func(int, string) error { return nil }) // replying might end the session
-	c := &conn{ws: ws, patience: g.Timings.Patience, beatAsked: make(chan struct{}, 1)}
+	c := &conn{
+		ws: ws, patience: g.Timings.Patience, beatAsked: make(chan struct{}, 1), starting: make(chan struct{}, 1),
+	}
 	c.acked.Store(true)
 	return c, nil
 }
@@ -197,16 +200,32 @@ func (c *conn) beat(ctx context.Context) error {
 	}
 }
 
+// started ends the wait for a session's start.
+func (c *conn) started() {
+	select {
+	case <-c.starting:
+	default:
+	}
+}
+
 // closeResumable is the close code after which another process can resume the session. Discord shows the bot
 // as online for a while.
 const closeResumable = 4000
 
-// closeAfter closes the connection when ctx ends, so that the session can be resumed. The returned function closes
-// it without a code if ctx has not ended, and otherwise waits until it is closed.
+// closeAfter closes the connection when ctx ends, so that the session can be resumed. It first waits lastTime for a
+// session that is starting: nobody could resume it before its READY. The returned function closes the connection
+// without a code if ctx has not ended, and otherwise waits until it is closed.
 func (c *conn) closeAfter(ctx context.Context) func() {
 	left := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(left)
+		limit := time.NewTimer(lastTime)
+		defer limit.Stop()
+		select {
+		case c.starting <- struct{}{}:
+			defer c.started()
+		case <-limit.C:
+		}
 		text := websocket.FormatCloseMessage(closeResumable, "")
 		_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(goodbyeTime))
 		_ = c.ws.Close()

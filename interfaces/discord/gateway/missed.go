@@ -13,7 +13,7 @@ import (
 // fetched.
 const (
 	missedTime = 10 * time.Second
-	lastTime   = 2 * time.Second // for what is on its way when the new session begins
+	lastTime   = 2 * time.Second // for what is on its way when a session is left
 	maxMissed  = 8 << 20         // bytes
 )
 

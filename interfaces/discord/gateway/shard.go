@@ -151,6 +151,7 @@ func (s *shard) connect(ctx context.Context) error {
 	if err := c.hello(); err != nil {
 		return err
 	}
+	defer c.started()
 	if err := s.begin(c); err != nil {
 		return err
 	}
@@ -185,6 +186,7 @@ func (s *shard) begin(c *conn) error {
 	if s.session != nil {
 		return c.resume(s.g.Token, *s.session)
 	}
+	c.starting <- struct{}{}
 	return c.send(opIdentify, discordgo.Identify{
 		Token: "Bot " + s.g.Token.Reveal(), Intents: discordgo.Intent(s.intents), Shard: &[2]int{s.id, s.count},
 		LargeThreshold: 250, Properties: discordgo.IdentifyProperties{OS: runtime.GOOS, Browser: "synthbot"},
@@ -206,11 +208,11 @@ func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error
 		if err == nil {
 			err = s.handle(ctx, c, m)
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			return err
+		case err != nil || ctx.Err() != nil && len(c.starting) == 0:
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -260,6 +262,9 @@ func (s *shard) dispatch(ctx context.Context, c *conn, m message) {
 		s.session.Seq = max(s.session.Seq, m.Seq)
 	}
 	s.deliverMissed(ctx, m)
+	if m.Type == "READY" {
+		c.started()
+	}
 }
 
 func (s *shard) setSession(ready message) {

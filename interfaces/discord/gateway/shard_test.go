@@ -431,6 +431,44 @@ func TestHeartbeatThatIsAskedFor(t *testing.T) {
 	})
 }
 
+// TestEndedAtIdentify: a shard that ends while its new session starts waits for READY, so that the next process can
+// resume the session. It does not wait long.
+func TestEndedAtIdentify(t *testing.T) {
+	for name, starts := range map[string]bool{"the session starts": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(27 * 365 * 24 * time.Hour)
+				s, end := discordtest.InMemory()
+				t.Cleanup(end)
+				ctx, cancel := context.WithCancel(t.Context())
+				s.Gateway(func(g *discordtest.Settings) {
+					g.Script = func(_ int, c *discordtest.Conn) bool {
+						c.Read()
+						cancel()
+						time.Sleep(lastTime / 2)
+						c.Send(discordtest.Payload{Op: discordtest.OpAck})
+						if starts {
+							c.Send(discordtest.Payload{Op: discordtest.OpDispatch, Seq: 1, Type: "READY", Data: map[string]any{"session_id": "s"}})
+						}
+						c.Read()
+						return true
+					}
+				})
+				sh, r := newTestShard(t, s)
+				sh.located = true
+				began := time.Now()
+				err := sh.run(ctx, Session{})
+				if took := time.Since(began); err != nil || took > lastTime+goodbyeTime {
+					t.Errorf("after %v: got %v, want no error", took, err)
+				}
+				if got := len(r.events) == 1 && r.events[0].Session.ID == "s"; got != starts {
+					t.Errorf("got the events %+v, want the session: %v", r.events, starts)
+				}
+			})
+		})
+	}
+}
+
 // TestLocation: a gateway address without encryption is refused if requests are encrypted.
 func TestLocation(t *testing.T) {
 	for _, c := range []struct {
