@@ -288,7 +288,7 @@ func TestShards(t *testing.T) {
 		in := newInbox()
 		d := s.bot(t)
 		s.listen(t, d, in)
-		until(t, "all shards", func() bool { return s.Live() == 4 })
+		until(t, "all shards", func() bool { return s.LiveShards() == 4 })
 		for i := range 8 {
 			id := fmt.Sprint(uint64(i+1) << 22)
 			until(t, "guild "+id, func() bool { return d.cache.known(id) })
@@ -309,7 +309,7 @@ func TestShardsWithoutContentIntent(t *testing.T) {
 		})
 		var notices atomic.Int32
 		s.listen(t, s.bot(t, func(o *Options) { o.Admin = func(string) { notices.Add(1) } }), newInbox())
-		until(t, "all shards", func() bool { return s.Live() == 4 })
+		until(t, "all shards", func() bool { return s.LiveShards() == 4 })
 		if n := notices.Load(); n != 1 {
 			t.Errorf("admins were notified %d times, want 1", n)
 		}
@@ -444,7 +444,7 @@ func TestMoreShardsWanted(t *testing.T) {
 	s.Forget()
 	s.Close(4011, "Sharding required.")
 	s.Say(hallID, annID, "two")
-	until(t, "three shards", func() bool { return s.Live() == 3 })
+	until(t, "three shards", func() bool { return s.LiveShards() == 3 })
 	s.Say(hallID, annID, "three")
 	in.wait(t, core.KindMessage, 3)
 	if got := strings.Join(in.texts(), " "); got != "one two three" {

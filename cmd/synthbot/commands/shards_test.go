@@ -133,7 +133,7 @@ func (w *swarmWorker) serving() int {
 func TestShards(t *testing.T) {
 	s := newShardSwarm(t, 2)
 	s.workers[0].start()
-	until(t, func() bool { return s.Live() == swarmShards })
+	until(t, func() bool { return s.LiveShards() == swarmShards })
 	s.say(20)
 	s.answered()
 	s.workers[1].start()
@@ -187,7 +187,7 @@ func shareLimit(t *testing.T, limit int, set *strings.Replacer) {
 		w.start()
 	}
 	until(t, func() bool { return s.workers[0].serving() == swarmShards/2 && s.workers[1].serving() == swarmShards/2 })
-	until(t, func() bool { return s.Live() == swarmShards })
+	until(t, func() bool { return s.LiveShards() == swarmShards })
 	answered := func() int { return len(s.said) - len(s.unanswered()) }
 	for n := range 4 * limit {
 		s.sayIn(s.channels[2+n/2+n%2*swarmShards/2]) // the workers take turns

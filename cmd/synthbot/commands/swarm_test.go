@@ -264,7 +264,7 @@ func TestSwarm(t *testing.T) {
 	for _, w := range s.workers {
 		w.start()
 	}
-	until(t, func() bool { return s.discord.Live() == swarmShards }) // earlier messages would not be answered
+	until(t, func() bool { return s.discord.LiveShards() == swarmShards }) // earlier messages would not be answered
 	s.say(len(s.platforms))
 	for _, channel := range s.discord.channels { // the bot learns of a direct channel by its first message
 		s.discord.sayIn(channel)

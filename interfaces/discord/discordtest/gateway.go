@@ -383,6 +383,19 @@ func (s *Server) Live() int {
 	return n
 }
 
+// LiveShards counts the shards with a connected session; some may have two sessions.
+func (s *Server) LiveShards() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shards := make(map[[2]int]bool)
+	for _, sess := range s.gateway.sessions {
+		if sess.on != nil {
+			shards[sess.shard] = true
+		}
+	}
+	return len(shards)
+}
+
 // Counts returns how many connections were opened, resumes requested, and
 // heartbeats received so far.
 func (s *Server) Counts() (opened, resumes, beats int) {
