@@ -65,7 +65,7 @@ type conn struct {
 	reading   atomic.Bool   // read is waiting for a message
 	acked     atomic.Bool   // the latest heartbeat was acknowledged
 	beatAsked chan struct{} // holds a token if the gateway requested a heartbeat
-	starting  chan struct{} // full while a requested session has not started yet, or the connection is closed
+	starting  chan struct{} // holds a token from IDENTIFY to READY, and while closeAfter closes the connection
 }
 
 // dial connects. The end of ctx cancels the attempt, but not the connection.
@@ -200,7 +200,7 @@ func (c *conn) beat(ctx context.Context) error {
 	}
 }
 
-// started ends the wait for a session's start.
+// started takes the token from starting, if there is one.
 func (c *conn) started() {
 	select {
 	case <-c.starting:

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -193,7 +194,8 @@ func (s *shard) begin(c *conn) error {
 	})
 }
 
-// serve handles messages until the connection ends. A goroutine of beats sends heartbeats.
+// serve handles messages until the connection ends, or ctx does and no session is starting. A goroutine of beats
+// sends heartbeats.
 func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -208,11 +210,8 @@ func (s *shard) serve(ctx context.Context, c *conn, beats *sync.WaitGroup) error
 		if err == nil {
 			err = s.handle(ctx, c, m)
 		}
-		switch {
-		case err != nil && ctx.Err() == nil:
-			return err
-		case err != nil || ctx.Err() != nil && len(c.starting) == 0:
-			return context.Cause(ctx)
+		if err != nil || ctx.Err() != nil && len(c.starting) == 0 {
+			return cmp.Or(context.Cause(ctx), err)
 		}
 	}
 }

@@ -401,71 +401,77 @@ func TestFind(t *testing.T) {
 	})
 }
 
-// TestHeartbeatThatIsAskedFor: a heartbeat that the gateway requests is sent at once.
-func TestHeartbeatThatIsAskedFor(t *testing.T) {
+// runScripted runs a shard until script calls end. script handles its connection. It returns what the shard's
+// handler got, and how long the shard ran.
+func runScripted(t *testing.T, script func(c *discordtest.Conn, end func())) (r *recorder, took time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(27 * 365 * 24 * time.Hour)
-		s, end := discordtest.InMemory()
-		t.Cleanup(end)
-		ctx, cancel := context.WithCancel(t.Context())
+		s, closeServer := discordtest.InMemory()
+		t.Cleanup(closeServer)
+		ctx, end := context.WithCancel(t.Context())
 		s.Gateway(func(g *discordtest.Settings) {
 			g.Interval = 10 * time.Minute
 			g.Script = func(_ int, c *discordtest.Conn) bool {
-				defer cancel()
-				c.Read()
-				for range 3 {
-					c.Send(discordtest.Payload{Op: discordtest.OpHeartbeat})
-					if !c.Read() {
-						t.Error("the connection ended")
-					}
-				}
+				defer end()
+				script(c, end)
 				return true
 			}
 		})
-		sh, _ := newTestShard(t, s)
+		var sh *shard
+		sh, r = newTestShard(t, s)
 		sh.located = true
 		began := time.Now()
-		if err := sh.run(ctx, Session{}); err != nil || time.Since(began) > time.Second {
-			t.Errorf("after %v: got %v, want no error within a second", time.Since(began), err)
+		if err := sh.run(ctx, Session{}); err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		took = time.Since(began)
+	})
+	return r, took
+}
+
+// TestHeartbeatThatIsAskedFor: a heartbeat that the gateway requests is sent at once.
+func TestHeartbeatThatIsAskedFor(t *testing.T) {
+	_, took := runScripted(t, func(c *discordtest.Conn, _ func()) {
+		c.Read()
+		for range 3 {
+			c.Send(discordtest.Payload{Op: discordtest.OpHeartbeat})
+			if !c.Read() {
+				t.Error("the connection ended")
+			}
 		}
 	})
+	if took > lastTime+time.Second {
+		t.Errorf("took %v, want at most a second until the end", took)
+	}
 }
 
 // TestEndedAtIdentify: a shard that ends while its new session starts waits for READY, so that the next process can
-// resume the session. It does not wait long.
+// resume the session. It does not wait long, nor for a session that it has not requested.
 func TestEndedAtIdentify(t *testing.T) {
-	for name, starts := range map[string]bool{"the session starts": true, "it does not": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(27 * 365 * 24 * time.Hour)
-				s, end := discordtest.InMemory()
-				t.Cleanup(end)
-				ctx, cancel := context.WithCancel(t.Context())
-				s.Gateway(func(g *discordtest.Settings) {
-					g.Script = func(_ int, c *discordtest.Conn) bool {
-						c.Read()
-						cancel()
-						time.Sleep(lastTime / 2)
-						c.Send(discordtest.Payload{Op: discordtest.OpAck})
-						if starts {
-							c.Send(discordtest.Payload{Op: discordtest.OpDispatch, Seq: 1, Type: "READY", Data: map[string]any{"session_id": "s"}})
-						}
-						c.Read()
-						return true
-					}
-				})
-				sh, r := newTestShard(t, s)
-				sh.located = true
-				began := time.Now()
-				err := sh.run(ctx, Session{})
-				if took := time.Since(began); err != nil || took > lastTime+goodbyeTime {
-					t.Errorf("after %v: got %v, want no error", took, err)
-				}
-				if got := len(r.events) == 1 && r.events[0].Session.ID == "s"; got != starts {
-					t.Errorf("got the events %+v, want the session: %v", r.events, starts)
-				}
-			})
-		})
+	ready := discordtest.Payload{Op: discordtest.OpDispatch, Seq: 1, Type: "READY", Data: map[string]any{"session_id": "s"}}
+	r, took := runScripted(t, func(c *discordtest.Conn, end func()) {
+		c.Read()
+		end()
+		time.Sleep(lastTime / 2)
+		c.Send(discordtest.Payload{Op: discordtest.OpAck})
+		c.Send(ready)
+		c.Read()
+	})
+	if len(r.events) != 1 || r.events[0].Session.ID != "s" || took != lastTime/2 {
+		t.Errorf("after %v: got %+v, want the session after %v", took, r.events, lastTime/2)
+	}
+	r, took = runScripted(t, func(c *discordtest.Conn, end func()) {
+		c.Read()
+		end()
+		c.Read()
+	})
+	if len(r.events) != 0 || took != lastTime {
+		t.Errorf("without READY: got %+v after %v, want nothing after %v", r.events, took, lastTime)
+	}
+	r, took = runScripted(t, func(c *discordtest.Conn, end func()) { end(); c.Read() })
+	if len(r.events) != 0 || took > lastTime {
+		t.Errorf("before IDENTIFY: got %+v after %v, want nothing", r.events, took)
 	}
 }
 
