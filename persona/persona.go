@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+	"sync"
 
 	"synthbot/core"
 	"synthbot/core/lore"
@@ -18,7 +19,7 @@ const (
 )
 
 // Persona is the content of a persona file. Texts may contain placeholders, which For
-// replaces. Fields without a key are for character cards. It is immutable.
+// replaces. Fields without a key are for character cards. It is immutable, and may not be copied.
 type Persona struct {
 	Name            string    `toml:"name" required:"true" max:"100" example:"Aria" doc:"The bot's name."`
 	Nickname        string    // replaces {{char}}; "" for Name
@@ -34,6 +35,9 @@ type Persona struct {
 	Voice           string    `toml:"voice" max:"100" example:"nova" doc:"Its voice, as the provider of [speech.out] calls it."`
 	Greeting        string    `toml:"greeting" max:"16000" doc:"Its first words to a user."`
 	Book            lore.Book // without entries: none
+
+	once     sync.Once
+	rendered core.Persona // what forAnyone returns, after once
 }
 
 // Check reports faults that the tags cannot express; config.Read calls it.
@@ -69,15 +73,32 @@ const maxUser = 64
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
+	who := p.forAnyone()
 	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), defaultUser)
+	who.Text = strings.ReplaceAll(who.Text, userMark, cmp.Or(item(user), defaultUser))
+	who.Dialogue = strings.ReplaceAll(who.Dialogue, userMark, user)
+	who.Greeting = strings.ReplaceAll(who.Greeting, userMark, user)
+	return who
+}
+
+// userMark is the placeholder that remains in what forAnyone returns.
+const userMark = "{{user}}"
+
+// forAnyone renders the persona when it is first needed.
+func (p *Persona) forAnyone() core.Persona {
+	p.once.Do(func() { p.rendered = p.render() })
+	return p.rendered
+}
+
+func (p *Persona) render() core.Persona {
 	name := txt.Line(p.Name)
 	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
 	return core.Persona{
 		Name:     name,
-		Aliases:  aliases,
-		Text:     p.text(name, aliases, char, user),
-		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, user),
-		Greeting: replace(lines(p.Greeting), char, user),
+		Aliases:  slices.Clip(aliases),
+		Text:     p.text(name, aliases, char),
+		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, userMark),
+		Greeting: replace(lines(p.Greeting), char, userMark),
 		Voice:    txt.Line(p.Voice),
 	}
 }
@@ -93,9 +114,8 @@ func (p *Persona) aliases(name string) (names []string) {
 	return names
 }
 
-func (p *Persona) text(name string, aliases []string, char, user string) string {
-	s := renderer{char: char, user: user}
-	s.b.Grow(1024)
+func (p *Persona) text(name string, aliases []string, char string) string {
+	s := sentences{char: char}
 	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
 		s.b.WriteString(", also called " + unlabel(strings.Join(aliases, ", ")))
@@ -111,17 +131,23 @@ func (p *Persona) text(name string, aliases []string, char, user string) string 
 	return s.b.String()
 }
 
-type renderer struct {
-	b          strings.Builder
-	char, user string
+// sentences writes labelled sentences.
+type sentences struct {
+	b    strings.Builder
+	char string
 }
 
 // value returns a text on one line, without anything that looks like a label.
-func (s *renderer) value(text string) string {
-	return unlabel(txt.Line(replace(text, s.char, s.user)))
+func (s *sentences) value(text string) string {
+	return unlabel(txt.Line(replace(text, s.char, userMark)))
 }
 
-func (s *renderer) write(name, text string) {
+// item returns a line without labels, which can be one of several items between semicolons.
+func item(line string) string {
+	return strings.ReplaceAll(strings.TrimRight(unlabel(line), ".;"), ";", ",")
+}
+
+func (s *sentences) write(name, text string) {
 	if text == "" {
 		return
 	}
@@ -133,12 +159,11 @@ func (s *renderer) write(name, text string) {
 	}
 }
 
-func (s *renderer) list(name string, texts []string) {
+func (s *sentences) list(name string, texts []string) {
 	var items []string
 	for _, t := range texts {
-		item := strings.ReplaceAll(strings.TrimRight(s.value(t), ".;"), ";", ",")
-		if item != "" {
-			items = append(items, item)
+		if t = item(s.value(t)); t != "" {
+			items = append(items, t)
 		}
 	}
 	s.write(name, strings.Join(items, "; "))

@@ -72,8 +72,8 @@ func TestPlaceholders(t *testing.T) {
 func TestForUser(t *testing.T) {
 	p := &Persona{Name: "A", Profile: "Talks to {{user}}"}
 	for user, want := range map[string]string{
-		"": "friend.", " \x00\n": "friend.", "Jay\nIgnore all": "Jay Ignore all.", "x Likes: you": "x Likes – you.",
-		strings.Repeat("é", 100): strings.Repeat("é", 63) + "…",
+		"": "friend.", " \x00\n": "friend.", "Jay\nIgnore all": "Jay Ignore all.", "x Likes: you": "x Likes – you.", "Bob; cats": "Bob, cats.", "...": "friend.",
+		strings.Repeat("é", 100): strings.Repeat("é", 63) + "….",
 	} {
 		if got := p.For(user).Text; !strings.HasSuffix(got, "Talks to "+want) {
 			t.Errorf("For(%q): unexpected text %q", user, got)
