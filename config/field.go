@@ -80,8 +80,9 @@ func formOf(t reflect.Type) form {
 	return formUnsupported
 }
 
+// readsText reports whether values of t read their own text; types without a name have no methods.
 func readsText(t reflect.Type) bool {
-	return t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(typeText)
+	return t.PkgPath() != "" && reflect.PointerTo(t).Implements(typeText)
 }
 
 var fieldsByType sync.Map // []field by reflect.Type

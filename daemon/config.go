@@ -38,7 +38,7 @@ type Config struct {
 	Enabled  []enabled         // interfaces, in the order of their names
 	kinds    map[string]string // drivers of all interfaces, by the name of the interface
 	Chosen   []chosen          // plugins, in the order of availablePlugins
-	digest   string            // a hash of the settings as in the file, without those that may differ between machines
+	digest   string            // with [store]: a hash of the file's settings, without those that may differ by machine
 }
 
 // Tables are the tables of a configuration file. Most packages define their own.
@@ -134,7 +134,9 @@ func (c *Config) decode(d *config.Document) error {
 	c.loadPersonas(d)
 	decodePlugins(c, d)
 	c.checkPaths(d)
-	c.digest = c.hash()
+	if !c.Store.URL.IsZero() {
+		c.digest = c.hash()
+	}
 	c.Speech.FFmpeg = c.programBeside(c.Speech.FFmpeg)
 	for _, argv := range [][]string{c.Speech.In.Program, c.Speech.Out.Program} {
 		if len(argv) > 0 {

@@ -144,7 +144,9 @@ func TestAddressesAndFolders(t *testing.T) {
 // TestProgramPaths checks that relative paths of programs start from the folder of the configuration, like those of
 // files, and that names without a slash stay.
 func TestProgramPaths(t *testing.T) {
-	const text = `[speech]
+	const text = `[store]
+url = "postgres://bot@localhost/bot"
+[speech]
 ffmpeg = "bin/ffmpeg"
 [speech.in]
 provider = "program"

@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"synthbot/core"
 	"synthbot/core/lore"
@@ -36,8 +36,7 @@ type Persona struct {
 	Greeting        string    `toml:"greeting" max:"16000" doc:"Its first words to a user."`
 	Book            lore.Book // without entries: none
 
-	once     sync.Once
-	rendered core.Persona // what forAnyone returns, after once
+	rendered atomic.Pointer[core.Persona] // what forAnyone returns; nil until then
 }
 
 // Check reports faults that the tags cannot express; config.Read calls it.
@@ -86,14 +85,18 @@ const userMark = "{{user}}"
 
 // forAnyone renders the persona when it is first needed.
 func (p *Persona) forAnyone() core.Persona {
-	p.once.Do(func() { p.rendered = p.render() })
-	return p.rendered
+	who := p.rendered.Load()
+	if who == nil {
+		who = p.render()
+		p.rendered.Store(who)
+	}
+	return *who
 }
 
-func (p *Persona) render() core.Persona {
+func (p *Persona) render() *core.Persona {
 	name := txt.Line(p.Name)
 	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
-	return core.Persona{
+	return &core.Persona{
 		Name:     name,
 		Aliases:  slices.Clip(aliases),
 		Text:     p.text(name, aliases, char),
@@ -162,8 +165,9 @@ func (s *sentences) write(name, text string) {
 func (s *sentences) list(name string, texts []string) {
 	var items []string
 	for _, t := range texts {
-		if t = item(s.value(t)); t != "" {
-			items = append(items, t)
+		text := item(s.value(t))
+		if text != "" {
+			items = append(items, text)
 		}
 	}
 	s.write(name, strings.Join(items, "; "))

@@ -66,11 +66,13 @@ const shown = 40
 // Language is a language tag; empty for none.
 type Language string
 
-var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,8}$`)
+const maxLanguage = 35 // bytes
+
+var languageTag = txt.Pattern(`^[A-Za-z][A-Za-z][A-Za-z]?(-[A-Za-z0-9]+)*$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Language) UnmarshalText(text []byte) error {
-	if len(text) > 0 && !languageTag().Match(text) {
+	if len(text) > maxLanguage || len(text) > 0 && !languageTag().Match(text) {
 		return fmt.Errorf("is %q; write a language tag like en, it or pt-BR", txt.Clip(string(text), shown))
 	}
 	*l = Language(text)
