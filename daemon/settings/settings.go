@@ -68,7 +68,7 @@ type Language string
 
 const maxLanguage = 35 // bytes
 
-var languageTag = txt.Pattern(`^[A-Za-z][A-Za-z][A-Za-z]?(-[A-Za-z0-9]+)*$`)
+var languageTag = txt.Pattern(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *Language) UnmarshalText(text []byte) error {
