@@ -118,6 +118,7 @@ type Drafts struct {
 type draft struct {
 	live   context.Context // ends when the text must no longer change
 	end    context.CancelFunc
+	first  *time.Timer // starts the first writer
 	nonce  string
 	silent bool
 
@@ -126,7 +127,7 @@ type draft struct {
 	shown   string
 	last    time.Time // when it was shown
 	refused bool      // nothing more can be shown
-	writing bool      // a writer runs
+	writing bool      // a writer runs, or first will start one
 
 	writer sync.WaitGroup // counts the goroutine that writes
 
@@ -150,12 +151,25 @@ func (d *Drafts) Show(place, text string, silent bool) {
 	defer d.mu.Unlock()
 	a := d.all[place]
 	if a == nil {
-		a = &draft{nonce: rand.Text()[:25], silent: silent}
+		a = &draft{nonce: rand.Text()[:25], silent: silent, writing: true}
 		a.live, a.end = context.WithCancel(context.Background())
 		d.all[place] = a
+		a.first = time.AfterFunc(d.opt.First, func() {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.startWriter(place, a)
+		})
 	}
 	a.text = text
-	if a.writing || a.refused {
+	if !a.writing {
+		d.startWriter(place, a)
+	}
+}
+
+// startWriter starts the writer of a draft, unless nothing more can be shown. The caller holds mu.
+func (d *Drafts) startWriter(place string, a *draft) {
+	a.writing = false
+	if a.refused || a.live.Err() != nil {
 		return
 	}
 	a.writer.Add(1)
@@ -198,7 +212,7 @@ func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 
 // nextText waits until another text may be shown, and returns it. "" ends the writer.
 func (d *Drafts) nextText(live context.Context, place string, a *draft) string {
-	pause := d.opt.First
+	var pause time.Duration
 	d.mu.Lock()
 	if !a.last.IsZero() {
 		pause = time.Until(a.last.Add(d.opt.Every(place)))
@@ -297,6 +311,7 @@ func (d *Drafts) remove(place string) *draft {
 	a := d.all[place]
 	if a != nil {
 		delete(d.all, place)
+		a.first.Stop()
 		a.end()
 	}
 	return a

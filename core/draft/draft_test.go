@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -825,15 +826,16 @@ func TestNoRoom(t *testing.T) {
 // TestNotRunning: a driver that does not run shows no draft. It shows the next text when it runs.
 func TestNotRunning(t *testing.T) {
 	forEachPlatform(t, func(t *testing.T, w *world) {
-		runs := false
+		var runs atomic.Bool
 		d := w.newDrafts(func(f func(context.Context)) bool {
-			if runs {
+			if runs.Load() {
 				go f(t.Context())
 			}
-			return runs
+			return runs.Load()
 		})
 		d.Show(here, "half", false)
-		runs = true
+		time.Sleep(10 * time.Second)
+		runs.Store(true)
 		d.Show(here, "half a text", false)
 		d.Show(here, "half a text", false)
 		time.Sleep(10 * time.Second)
