@@ -35,6 +35,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -130,8 +131,9 @@ func (c *Client) call(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
 		r.Params["chat_id"] = r.Chat
 	}
-	w := &callTransport{ctx: ctx, client: c, method: r.Method}
-	bot := c.bot // the library has no contexts: each call has its own HTTP client with one
+	w := &callTransport{ctx: ctx, client: c, method: r.Method, body: bodies.Get().(*bytes.Buffer)}
+	defer bodies.Put(w.body) // the library copies the result
+	bot := c.bot             // the library has no contexts: each call has its own HTTP client with one
 	bot.Client = w
 	var resp *tgbotapi.APIResponse
 	var err error
@@ -178,7 +180,11 @@ type callTransport struct {
 	ctx    context.Context
 	client *Client
 	method string
+	body   *bytes.Buffer // of the response
 }
+
+// bodies holds buffers that calls reuse.
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Do implements the library's HTTPClient.
 func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
@@ -202,20 +208,19 @@ func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		w.client.ahead.Store(int64(w.client.opt.Clock().Sub(date)))
 	}
-	var data bytes.Buffer
-	data.Grow(int(min(max(resp.ContentLength, 0), maxAnswer)) + bytes.MinRead)
-	_, err = data.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1))
+	w.body.Reset()
+	_, err = w.body.ReadFrom(io.LimitReader(resp.Body, maxAnswer+1))
 	_ = resp.Body.Close()
-	if err == nil && data.Len() > maxAnswer {
+	if err == nil && w.body.Len() > maxAnswer {
 		err = fmt.Errorf("a response of more than %d bytes", maxAnswer)
 	}
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, w.apiError(resp.StatusCode, data.Bytes())
+		return nil, w.apiError(resp.StatusCode, w.body.Bytes())
 	case err != nil:
 		return nil, w.netError(err, true)
 	}
-	resp.Body = io.NopCloser(&data)
+	resp.Body = io.NopCloser(w.body)
 	return resp, nil
 }
 
