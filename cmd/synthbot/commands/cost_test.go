@@ -116,16 +116,19 @@ func newStreamingModel(b *testing.B) *httptest.Server {
 	return s
 }
 
-// buildRelease builds the binary with the flags of a release.
+// buildRelease builds the binary with the flags of a release, and copies it as an installation does: the pages of a
+// file that the linker has just written are mapped one by one, so that it starts 1 ms later.
 func buildRelease(tb testing.TB) string {
 	tb.Helper()
-	file := filepath.Join(tb.TempDir(), "synthbot")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=8", "-o", file, "..")
+	linked, installed := filepath.Join(tb.TempDir(), "linked"), filepath.Join(tb.TempDir(), "synthbot")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -funcalign=8", "-o", linked, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("%v: %s", err, out)
+	for _, command := range []*exec.Cmd{build, exec.Command("cp", linked, installed)} {
+		if out, err := command.CombinedOutput(); err != nil {
+			tb.Fatalf("%v: %s", err, out)
+		}
 	}
-	return file
+	return installed
 }
 
 // measured is the result of rounds. A round is quiet if the host took no processor time away.
