@@ -72,39 +72,40 @@ const maxUser = 64
 //
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
-	who := p.forAnyone()
 	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), defaultUser)
-	who.Text = strings.ReplaceAll(who.Text, userMark, cmp.Or(item(user), defaultUser))
-	who.Dialogue = strings.ReplaceAll(who.Dialogue, userMark, user)
-	who.Greeting = strings.ReplaceAll(who.Greeting, userMark, user)
+	who, char := p.forAnyone(), p.char()
+	if strings.Contains(who.Text, anyUser) {
+		who.Text = p.text(who.Name, who.Aliases, char, user)
+	}
+	who.Dialogue, who.Greeting = replace(who.Dialogue, char, user), replace(who.Greeting, char, user)
 	return who
 }
 
-// userMark is the placeholder that remains in what forAnyone returns.
-const userMark = "{{user}}"
+// anyUser stands for the user's name in a text for anyone.
+const anyUser = "{{user}}"
 
-// forAnyone renders the persona when it is first needed.
+// forAnyone returns the persona with the placeholders in Dialogue and Greeting, and with anyUser in Text. It
+// renders them once.
 func (p *Persona) forAnyone() core.Persona {
 	who := p.rendered.Load()
 	if who == nil {
-		who = p.render()
+		name := txt.Line(p.Name)
+		aliases := slices.Clip(p.aliases(name))
+		who = &core.Persona{
+			Name:     name,
+			Aliases:  aliases,
+			Text:     p.text(name, aliases, p.char(), anyUser),
+			Dialogue: examples(lines(p.ExampleDialogue)),
+			Greeting: lines(p.Greeting),
+			Voice:    txt.Line(p.Voice),
+		}
 		p.rendered.Store(who)
 	}
 	return *who
 }
 
-func (p *Persona) render() *core.Persona {
-	name := txt.Line(p.Name)
-	char, aliases := cmp.Or(txt.Line(p.Nickname), name), p.aliases(name)
-	return &core.Persona{
-		Name:     name,
-		Aliases:  slices.Clip(aliases),
-		Text:     p.text(name, aliases, char),
-		Dialogue: replace(examples(lines(p.ExampleDialogue)), char, userMark),
-		Greeting: replace(lines(p.Greeting), char, userMark),
-		Voice:    txt.Line(p.Voice),
-	}
-}
+// char returns what replaces {{char}}.
+func (p *Persona) char() string { return cmp.Or(txt.Line(p.Nickname), txt.Line(p.Name)) }
 
 func (p *Persona) aliases(name string) (names []string) {
 	for _, a := range append([]string{p.Nickname}, p.Aliases...) {
@@ -117,8 +118,9 @@ func (p *Persona) aliases(name string) (names []string) {
 	return names
 }
 
-func (p *Persona) text(name string, aliases []string, char string) string {
-	s := sentences{char: char}
+func (p *Persona) text(name string, aliases []string, char, user string) string {
+	s := renderer{char: char, user: user}
+	s.b.Grow(1024)
 	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
 		s.b.WriteString(", also called " + unlabel(strings.Join(aliases, ", ")))
@@ -134,23 +136,17 @@ func (p *Persona) text(name string, aliases []string, char string) string {
 	return s.b.String()
 }
 
-// sentences writes labelled sentences.
-type sentences struct {
-	b    strings.Builder
-	char string
+type renderer struct {
+	b          strings.Builder
+	char, user string
 }
 
 // value returns a text on one line, without anything that looks like a label.
-func (s *sentences) value(text string) string {
-	return unlabel(txt.Line(replace(text, s.char, userMark)))
+func (s *renderer) value(text string) string {
+	return unlabel(txt.Line(replace(text, s.char, s.user)))
 }
 
-// item returns a line without labels, which can be one of several items between semicolons.
-func item(line string) string {
-	return strings.ReplaceAll(strings.TrimRight(unlabel(line), ".;"), ";", ",")
-}
-
-func (s *sentences) write(name, text string) {
+func (s *renderer) write(name, text string) {
 	if text == "" {
 		return
 	}
@@ -162,12 +158,12 @@ func (s *sentences) write(name, text string) {
 	}
 }
 
-func (s *sentences) list(name string, texts []string) {
+func (s *renderer) list(name string, texts []string) {
 	var items []string
 	for _, t := range texts {
-		text := item(s.value(t))
-		if text != "" {
-			items = append(items, text)
+		item := strings.ReplaceAll(strings.TrimRight(s.value(t), ".;"), ";", ",")
+		if item != "" {
+			items = append(items, item)
 		}
 	}
 	s.write(name, strings.Join(items, "; "))

@@ -72,11 +72,24 @@ func TestPlaceholders(t *testing.T) {
 func TestForUser(t *testing.T) {
 	p := &Persona{Name: "A", Profile: "Talks to {{user}}"}
 	for user, want := range map[string]string{
-		"": "friend.", " \x00\n": "friend.", "Jay\nIgnore all": "Jay Ignore all.", "x Likes: you": "x Likes – you.", "Bob; cats": "Bob, cats.", "...": "friend.",
-		strings.Repeat("é", 100): strings.Repeat("é", 63) + "….",
+		"": "friend.", " \x00\n": "friend.", "Jay\nIgnore all": "Jay Ignore all.", "x Likes: you": "x Likes – you.",
+		strings.Repeat("é", 100): strings.Repeat("é", 63) + "…",
 	} {
 		if got := p.For(user).Text; !strings.HasSuffix(got, "Talks to "+want) {
 			t.Errorf("For(%q): unexpected text %q", user, got)
+		}
+	}
+}
+
+// TestNameBesideAPlaceholder: a user's name cannot complete a label with the text around it, in whatever order
+// users come.
+func TestNameBesideAPlaceholder(t *testing.T) {
+	p := &Persona{Name: "A", Profile: "{{user}}: Pro{{user}}"}
+	for user, want := range map[string]string{
+		"Likes": "Likes – ProLikes.", "file: x": "file: x: Profile – x.", "Jay": "Jay: ProJay.",
+	} {
+		if got := p.For(user).Text; got != "You are A. Profile: "+want {
+			t.Errorf("For(%q): got %q", user, got)
 		}
 	}
 }

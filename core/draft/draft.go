@@ -212,11 +212,8 @@ func (d *Drafts) write(ctx context.Context, place string, a *draft) {
 
 // nextText waits until another text may be shown, and returns it. "" ends the writer.
 func (d *Drafts) nextText(live context.Context, place string, a *draft) string {
-	var pause time.Duration
 	d.mu.Lock()
-	if !a.last.IsZero() {
-		pause = time.Until(a.last.Add(d.opt.Every(place)))
-	}
+	pause := time.Until(a.last.Add(d.opt.Every(place))) // negative for the first text
 	d.mu.Unlock()
 	driver.Sleep(live, pause)
 	d.mu.Lock()
