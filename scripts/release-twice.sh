@@ -34,5 +34,9 @@ diff -r "$work/a" "$work/b"
 for f in "$work"/a/*_linux_*; do
   ! grep -qaF -e "$work" -e "$HOME/go" "$f" || { echo "$(basename "$f") says where it was built"; exit 1; }
 done
+for f in "$work"/a/*.cdx.json; do
+  grep -q '"timestamp": "2023-11-14T22:13:20Z"' "$f" && grep -q 'pkg:golang/go.etcd.io/bbolt@' "$f" && grep -q 'pkg:golang/std@' "$f" ||
+    { echo "$(basename "$f") lists no modules or has another date"; exit 1; }
+done
 echo "the same bytes twice:"
 cat "$work/a/SHA256SUMS"

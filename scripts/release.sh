@@ -5,6 +5,8 @@
 # commit, version and Go produce identical files. A tree with changes is refused. Outside
 # of git, COMMIT and SOURCE_DATE_EPOCH replace the data of git.
 set -euo pipefail
+# Pinned here instead of in go.mod, because it is not part of the bot.
+bill=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 version=${1:?usage: scripts/release.sh VERSION [FOLDER [ARCH...]]}
 out=$(realpath -m "${2:-$(dirname "$0")/../dist/$version}")
 cd "$(dirname "$0")/.."
@@ -32,14 +34,15 @@ rm -rf "$out"
 mkdir -p "$out"
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-go build -o "$tools/sbom" ./packaging/sbom
+GOBIN=$tools GOFLAGS=-trimpath go install "$bill"
 here=$(go env GOHOSTARCH)
 build "$here" "$tools/synthbot"
 
 for arch; do
   name=synthbot_${version}_linux_$arch
   if [ "$arch" = "$here" ]; then cp "$tools/synthbot" "$out/$name"; else build "$arch" "$out/$name"; fi
-  "$tools/sbom" "$out/$name" "$version" >"$out/$name.cdx.json"
+  "$tools/cyclonedx-gomod" bin -json -std -noserial -version "$version" -output-version 1.5 "$out/$name" |
+    sed -E 's/("timestamp": ").*"/\1'"$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)"'"/' >"$out/$name.cdx.json"
   PRINTER=$tools/synthbot packaging/deb.sh "$out/$name" "$out" "$arch" "$version" 2>/dev/null
 done
 cd "$out"
