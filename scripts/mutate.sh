@@ -1,23 +1,12 @@
 #!/bin/sh
-# Mutates a package or some of its files, and prints the changes that its tests do
-# not detect:
-#
-#   scripts/mutate.sh [-time 10m] [-seed N] [-run REGEXP] [-short=false]
-#	    [-at FILE:LINE,...] PACKAGE [FILE...]
-#
-# Without arguments it mutates the most critical packages, for TIME (10m) each.
+# Mutates a package, one change at a time, and prints the changes that its tests do not
+# detect: scripts/mutate.sh PACKAGE [FLAG...], with the flags of gremlins. "--diff main"
+# mutates only the lines that differ from main.
 set -eu
-cd "$(dirname "$0")/.."
-tool=$(mktemp)
-trap 'rm -f "$tool"' EXIT INT TERM
-go build -o "$tool" ./scripts/mutate
-if [ $# -gt 0 ]; then
-	"$tool" "$@"
-	exit
-fi
-for package in core/turn core/action core/draft memory; do
-	"$tool" -time "${TIME:-10m}" "$package"
-done
-"$tool" -time "${TIME:-10m}" interfaces/telegram send.go intake.go draft.go
-"$tool" -time "${TIME:-10m}" interfaces/telegram/botapi
-"$tool" -time "${TIME:-10m}" interfaces/discord deliver.go send.go cursor.go draft.go
+cd "$(dirname "$0")/../$1"
+shift
+# gremlins compares names of files relative to the package. Its time limit is a multiple of
+# one run of the compiled tests, which must not come from the cache; a mutant is also compiled.
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=diff.relative GIT_CONFIG_VALUE_0=true GOFLAGS=-count=1
+# Pinned here instead of in go.mod, because it is not part of the bot.
+exec go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --timeout-coefficient 60 --output-statuses lt "$@"
