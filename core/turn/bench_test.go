@@ -12,15 +12,13 @@ import (
 	"synthbot/memory"
 )
 
-// BenchmarkTurn measures a full turn with a model that answers at once: in memory, with an unsynced
-// file, with a synced file and with PostgreSQL. Targets: 1 ms in memory; PostgreSQL at most twice
-// the synced file.
+// BenchmarkTurn measures a full turn with a model that answers at once: with an unsynced file, with a synced
+// file and with PostgreSQL. Targets: 1 ms with an unsynced file; PostgreSQL at most twice the synced file.
 func BenchmarkTurn(b *testing.B) {
 	for _, tc := range []struct {
 		name string
 		open func() core.Store
 	}{
-		{"memory", func() core.Store { return coretest.NewMemStore() }},
 		{"disk", func() core.Store { return open(b, b.TempDir()) }},
 		{"file", func() core.Store { return openSynced(b, memory.Options{}) }},
 		{"postgres", func() core.Store {

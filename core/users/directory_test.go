@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"synthbot/core"
-	"synthbot/core/coretest"
 )
 
 // TestNames: the name of a place or user comes from the interface, else from recent messages. A group
 // does not get the name of a member.
 func TestNames(t *testing.T) {
-	s := coretest.NewMemStore()
+	s := open(t)
 	var b core.Batch
 	say := func(place, id, name string, private bool) {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{

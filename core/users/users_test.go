@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"synthbot/core"
-	"synthbot/core/coretest"
+	"synthbot/memory"
 )
 
 var place = core.MustPath("room/1")
@@ -45,9 +45,23 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func open(t *testing.T) core.Store {
+	t.Helper()
+	s, err := memory.Open(t.TempDir(), memory.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // TestRecent: Recent lists the users who wrote in a place, the latest first and with their latest names.
 func TestRecent(t *testing.T) {
-	s := coretest.NewMemStore()
+	s := open(t)
 	var b core.Batch
 	for i, a := range []core.Author{author("1", "Jay", ""), author("2", "Ann", ""), author("1", "Jay, later", "")} {
 		b.Append = append(b.Append, core.Entry{Event: core.Event{Kind: core.KindMessage, Message: core.Message{Path: place, ID: string(rune('a' + i)), Author: a, Text: "hi"}}})
