@@ -93,8 +93,8 @@ var shared = map[string][]string{
 	"github.com/gorilla/websocket":   {"interfaces/discord/discordtest", "interfaces/discord/gateway"},
 	"github.com/cenkalti/backoff/v5": {"core/action", "core/engine", "interfaces/telegram/botapi"},
 	"go.uber.org/goleak":             {"core/coretest", "plugins/plugintest"},
-	"golang.org/x/sync":              {"interfaces/discord", "interfaces/discord/gateway"},
-	"golang.org/x/text":              {"core/action", "core/turn", "core/prompt", "core/txt", "memory"},
+	"golang.org/x/sync":              {"core/turn", "interfaces/discord", "interfaces/discord/gateway"},
+	"golang.org/x/text":              {"core/action", "core/document", "core/turn", "core/prompt", "core/txt", "memory"},
 }
 
 // pack is a package as `go list` describes it.

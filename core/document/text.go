@@ -2,15 +2,16 @@ package document
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	utf "golang.org/x/text/encoding/unicode"
 )
 
 var endings = strings.Fields(`
@@ -54,35 +55,19 @@ func Text(data []byte) (string, error) {
 }
 
 func decode(data []byte) (string, error) {
-	switch {
-	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
-		return decodeUTF16(data[2:], binary.LittleEndian)
-	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
-		return decodeUTF16(data[2:], binary.BigEndian)
-	}
-	data = bytes.TrimPrefix(data, []byte{0xEF, 0xBB, 0xBF})
+	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if utf8.Valid(data) {
 		return string(data), nil
 	}
-	runes := make([]rune, len(data))
-	for i, b := range data {
-		if b >= 0x80 && b < 0xA0 {
+	decoder := charmap.ISO8859_1.NewDecoder()
+	if bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF")) {
+		if len(data)%2 != 0 {
 			return "", errBinary
 		}
-		runes[i] = rune(b)
+		decoder = utf.UTF16(utf.LittleEndian, utf.UseBOM).NewDecoder()
 	}
-	return string(runes), nil
-}
-
-func decodeUTF16(data []byte, order binary.ByteOrder) (string, error) {
-	if len(data)%2 != 0 {
-		return "", errBinary
-	}
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
-	return string(utf16.Decode(units)), nil
+	text, err := decoder.Bytes(data)
+	return string(text), err
 }
 
 // Clip cuts a text to MaxText characters, and appends a note of how many were cut.
