@@ -237,7 +237,7 @@ func TestHouseCanFall(t *testing.T) {
 		"a module twice": {[]pack{{"synthbot/memory", []string{"example.org/a"}}, {"synthbot/admin", []string{"example.org/a/x"}}},
 			"example.org/a is imported by admin, memory; one is allowed"},
 		"a shared module": {[]pack{{"synthbot/persona", []string{"golang.org/x/text"}}},
-			"persona imports golang.org/x/text, which is for core/action, core/turn, core/prompt, core/txt, memory"},
+			"persona imports golang.org/x/text, which is for core/action, core/document, core/turn, core/prompt, core/txt, memory"},
 	} {
 		if got := strings.Join(imports(tc.packs, modules), "\n"); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

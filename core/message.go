@@ -231,7 +231,6 @@ const (
 	KindReminder Kind = "reminder"
 	KindBeat     Kind = "beat"     // the bot acts on its own initiative
 	KindContinue Kind = "continue" // the model asked for another turn; Count says how often in a row
-	KindBacklog  Kind = "backlog"  // stands for messages that waited too long
 )
 
 // TakenAway precedes an emoji in the Data of a reaction that its author removed. Without an emoji, all reactions of

@@ -125,7 +125,7 @@ func (w *writer) eventDetails(e *core.Event) {
 		w.text("name", e.Command.Name)
 		w.texts("args", e.Command.Args)
 		w.close('}')
-	case core.KindReminder, core.KindBeat, core.KindBacklog, core.KindMembership:
+	case core.KindReminder, core.KindBeat, core.KindMembership:
 		w.optional("data", e.Data)
 	}
 	w.number("count", int64(e.Count))

@@ -112,8 +112,7 @@ func isListed(list []core.Path, person core.Path, m *core.Message) bool {
 	return slices.ContainsFunc(list, func(p core.Path) bool { return p == person || m.In(p) })
 }
 
-// raiseRank raises the author's rank to what the configuration says. An author without a valid
-// id is a member.
+// raiseRank raises the author's rank to what the configuration says. Without a valid id, it is that of a member.
 func (s *setup) raiseRank(m *core.Message) {
 	person, err := m.Path.Person(m.Author.ID)
 	switch {

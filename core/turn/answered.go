@@ -15,8 +15,7 @@ func answeredOnly(e *core.Entry, id string) bool {
 	return e.Self && e.Message.ReplyTo != nil && e.Message.ReplyTo.From.ID == id
 }
 
-// guardRewrite refuses calls that would change or delete a question or, for ordinary
-// users, a message that is not the bot's answer to themselves.
+// guardRewrite refuses to change or delete a question or, for ordinary users, any message but an answer to themselves.
 func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Call) error {
 	var p struct {
 		ID   json.RawMessage `json:"message_id"` // a text or a number
@@ -44,9 +43,8 @@ func (t *turn) guardRewrite(ctx context.Context, _ *action.Definition, c core.Ca
 	return nil
 }
 
-// findMessage returns the entry of a message, from the place or from another one of the same chat
-// or server, where ids may be shared; the zero Entry if there is none. It also finds what this
-// turn sent, which no log has yet.
+// findMessage returns a message, from the place or another one of the same chat or server, where ids may be shared;
+// the zero Entry if there is none. It also finds what this turn sent, which no log has yet.
 func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (found core.Entry, err error) {
 	for _, j := range append(slices.Clone(t.decided), t.journal) {
 		for _, s := range j.sent {
@@ -86,10 +84,7 @@ func (t *turn) pressRank(ctx context.Context, e *core.Entry) (core.Rank, error) 
 	if asks || m.Author.Rank == core.RankMember {
 		return m.Author.Rank, nil
 	}
-	under, err := core.Read(ctx, t.turns.store, func(v core.View) (core.Entry, error) {
-		under, _, err := v.Entry(t.path, e.Target)
-		return under, err
-	})
+	under, _, err := core.ReadEntry(ctx, t.turns.store, t.path, e.Target)
 	if err != nil || answeredOnly(&under, m.Author.ID) {
 		return m.Author.Rank, err
 	}

@@ -32,10 +32,9 @@ type exchange struct {
 }
 
 // ask gathers what the prompt needs, asks the model for a plan, and lets it correct faults. Unless ctx ends, it
-// always returns a plan that may run, and journals it. In the first round, it ends if one of the messages is
-// deleted. Meanwhile the interface shows the bot as typing.
+// always returns a plan that may run. In the first round, it ends if one of the messages is deleted. Meanwhile the
+// interface shows the bot as typing.
 func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
-	planBegan := t.setup.Clock()
 	t.input.gather(ctx)
 	t.input.parts.Actions = t.input.offer(round)
 	a.Read = t.input.provenance()
@@ -46,18 +45,12 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 		t.worker.setAsking(t.messages, cancel)
 		defer t.worker.setAsking(nil, nil)
 	}
-	perMinute, typing := t.setup.Access.PerMinute, t.setup.Places.Typing
-	if perMinute > 0 && round == firstRound && !t.waitForLimit(ctx, perMinute) {
-		if ctx.Err() != nil {
-			return accepted{}, context.Cause(ctx)
-		}
+	if round == firstRound && !t.waitForLimit(ctx) && ctx.Err() == nil {
 		a.Plan = t.fallbackReply(errTooFast)
-		t.journal.accept(round, a, planBegan)
-		t.trace.Plans = append(t.trace.Plans, a.Plan)
 		return a, nil
 	}
-	if typing != nil && !t.who.Mute {
-		defer ShowTyping(ctx, typing(t.path), t.path, t.log)()
+	if !t.who.Mute {
+		defer ShowTyping(ctx, t.setup.Places.Typing(t.path), t.path, t.log)()
 	}
 	c := exchange{turn: t, round: round}
 	var correction *prompt.Correction
@@ -83,11 +76,9 @@ func (t *turn) ask(ctx context.Context, round uint16) (a accepted, err error) {
 		correction = c.correction()
 	}
 	if ctx.Err() != nil {
-		return accepted{}, context.Cause(ctx)
+		return a, context.Cause(ctx)
 	}
 	a.Plan = c.outcome(err)
-	t.journal.accept(round, a, planBegan)
-	t.trace.Plans = append(t.trace.Plans, a.Plan)
 	return a, nil
 }
 
@@ -167,8 +158,7 @@ func isTooLong(err error) bool {
 	return ok && e.Kind == llm.ErrorTooLong
 }
 
-// fewerParts returns the parts of a shorter prompt: with the essential actions only, and then, if many messages
-// waited, with the latest half of them.
+// fewerParts returns the parts of a shorter prompt: essential actions only, then only the latest half of the messages.
 func (in *input) fewerParts(parts *prompt.Parts) *prompt.Parts {
 	fewer := new(*parts)
 	if parts.Lite {
@@ -231,8 +221,7 @@ func (c *exchange) check(a llm.Answer) {
 	t.log.Debug("answer", "engine", a.Engine, "text", a.Text, "faults", c.faults)
 }
 
-// dropLateSteps removes all steps but messages from the plan of the last round: the model could not
-// report the results of other steps.
+// dropLateSteps leaves only messages in the plan of the last round: the model could not report other results.
 func (c *exchange) dropLateSteps(p core.Plan) core.Plan {
 	p.Steps = slices.DeleteFunc(p.Steps, func(s core.Step) bool {
 		d, _ := c.turn.snapshot.Resolve(s.Type) // it was checked
@@ -249,8 +238,7 @@ func (c *exchange) dropLateSteps(p core.Plan) core.Plan {
 	return p
 }
 
-// ownWords returns the plan if none of the model's steps may run: its text if users can read it, else what was
-// done before, or an apology.
+// ownWords returns the plan if no step may run: the model's text if users can read it, what was done, or an apology.
 func (c *exchange) ownWords() core.Plan {
 	for _, text := range []string{c.last.Text, c.first} {
 		if prose, ok := plan.Prose(text); ok {
@@ -274,9 +262,8 @@ func (c *exchange) correction() *prompt.Correction {
 	return x
 }
 
-// fallbackReply returns the plan if no engine answered: a reminder is sent in its own
-// words, and users who wrote get what was done before, and an excuse. Overheard messages
-// and beats get nothing, and limits are mentioned once in a while only.
+// fallbackReply returns the plan if no engine answered: a reminder in its own words, or for users what was done before,
+// and an excuse. Overheard messages and beats get nothing. Limits are mentioned once in a while only.
 func (t *turn) fallbackReply(err error) core.Plan {
 	e, done := &t.messages[0], t.results.report()
 	switch {
@@ -340,8 +327,8 @@ const (
 	lostText = "Sorry, I lost my thread there. Could you say that again, maybe in other words?"
 )
 
-// failureText returns the text for users about an engine's failure. Its code names the
-// kind of failure. done says that they read what was done, and need not ask for it again.
+// failureText returns the text for users about an engine's failure, with a code for its kind. done says that they read
+// what was done, and need not ask for it again.
 func failureText(err error, done bool) string {
 	if said, ok := errors.AsType[*core.Error](err); ok && said.Text != "" {
 		return said.Text // of a budget

@@ -56,8 +56,8 @@ func (a *attention) mayAsk(place core.Path, now time.Time) bool {
 	return ok && now.Before(e.asks)
 }
 
-// mayOverhear reports whether the bot may answer a message that does not address it: it has
-// just answered this user, or the model was not asked for a while.
+// mayOverhear reports whether the bot may answer a message that does not address it: it has just answered this user, or
+// the model was not asked for a while.
 func (e *placeAttention) mayOverhear(m *core.Message, here *Settings, now time.Time) bool {
 	if here.Attention > 0 && e.to == m.Author.ID && e.to != "" && now.Sub(e.answered) <= here.Attention {
 		return here.Activation != ActivationNever

@@ -42,14 +42,12 @@ func lateBy(e *core.Entry) time.Duration {
 	var data struct {
 		Seconds int `json:"late_seconds"`
 	}
-	if e.Data == "" || json.Unmarshal([]byte(e.Data), &data) != nil {
-		return 0
-	}
+	_ = json.Unmarshal([]byte(e.Data), &data) // other reminders have other data
 	return time.Duration(data.Seconds) * time.Second
 }
 
-// isSuppressed reports whether a beat is dropped: the bot is asleep in its place, or, if the beat
-// may send messages to a group, a gate keeps the bot quiet there.
+// isSuppressed reports whether a beat is dropped: the bot is asleep in its place, or a gate keeps the bot quiet in a
+// group to which the beat may send messages.
 func (s *setup) isSuppressed(e *core.Event) bool {
 	m := &e.Message
 	if s.Places.Asleep(m.Path) {

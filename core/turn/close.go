@@ -122,8 +122,7 @@ func (t *turn) shouldContinue(ctx context.Context) bool {
 	return err == nil && (len(waiting) == 0 || waiting[len(waiting)-1].Message.Seq <= t.last)
 }
 
-// continuation returns the entry that lets the bot go on, with the rights of those who
-// caused this turn.
+// continuation returns the entry that lets the bot go on, with the rights of those who caused this turn.
 func (t *turn) continuation() core.Entry {
 	author := t.who.Authors[0]
 	for _, a := range t.who.Authors[1:] {

@@ -27,8 +27,7 @@ type decision struct {
 	resumed  bool         // an earlier attempt of this process began to decide it
 }
 
-// decide confirms or cancels the step that a question is about, if the turn answers
-// one. It returns false if the turn is an ordinary one.
+// decide confirms or cancels the step that a question is about. It returns false if the turn answers no question.
 func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	d := &decision{turn: t}
 	found, err := d.find(ctx)
@@ -164,11 +163,10 @@ func (s *setup) lookUp(v core.View, e *core.Entry, plain bool) (q question, err 
 	return q, err
 }
 
-// findLast returns the last question to the author of a message, if the message can answer
-// nothing else. It must be the author's next message. Between them, the bot must not have
-// written on its own initiative, nor others if the message is not for the bot, nor, before a
-// plain yes or no, the author a command. In a private place without buttons, other messages
-// may be between, unless the bot asked something else.
+// findLast returns the last question to the author of a message, if the message can answer nothing else. It must be the
+// author's next message. Between them, the bot must not have written on its own initiative, nor others if the message
+// is not for the bot, nor, before a plain yes or no, the author a command. In a private place without buttons, other
+// messages may be between, unless the bot asked something else.
 func (s *setup) findLast(v core.View, e *core.Entry, plain bool) (question, error) {
 	m := &e.Message
 	entries, err := v.Last(m.Path, questionDepth)
@@ -298,9 +296,8 @@ func (d *decision) journalDecision(ctx context.Context) error {
 	return err
 }
 
-// show edits the question to show the result. If the interface has no buttons, or a question that
-// a user answered cannot be edited, it sends the result as a message. For a question that could not
-// be sent, it does nothing.
+// show edits the question to show the result, or sends that as a message: if there are no buttons, or the edit of a
+// question that a user answered fails. For a question that could not be sent, it does nothing.
 func (d *decision) show(ctx context.Context) error {
 	if d.held.Unasked != "" {
 		return nil

@@ -113,9 +113,8 @@ func containsAnyWord(words []string, text string) bool {
 // folded returns the form in which names are compared: lower case, each accent composed with its letter.
 func folded(text string) string { return strings.ToLower(norm.NFC.String(strings.TrimSpace(text))) }
 
-// merge returns the first waiting entries that one turn answers: the messages
-// that waited too long, all messages if many wait, or else adjacent ones of one
-// author.
+// merge returns the first waiting entries that one turn answers: the messages that waited too long, all messages if
+// many wait, or else adjacent ones of one author.
 func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	messages, old := 0, 0
 	for i := range waiting {
@@ -145,8 +144,7 @@ func (s *setup) merge(waiting []core.Entry) []core.Entry {
 	return waiting[:n]
 }
 
-// isLate reports whether an entry waited so long that it is acknowledged together
-// with others rather than answered by itself.
+// isLate reports whether an entry waited so long that it is acknowledged together with others.
 func (s *setup) isLate(waited time.Duration) bool {
 	return s.Config.Backlog > 0 && waited > s.Config.Backlog
 }

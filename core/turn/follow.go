@@ -28,8 +28,7 @@ func entryNear(v core.View, place core.Path, id string) (e core.Entry, ok bool, 
 	return v.Entry(place.Parent(), id)
 }
 
-// joinThread makes the first message of a thread a reply to the message that the thread was started
-// from, if a plugin sent that.
+// joinThread makes the first message of a thread a reply to the message that began the thread, if a plugin sent that.
 func (t *Turns) joinThread(ctx context.Context, s *setup, e *core.Event) error {
 	m := &e.Message
 	elements := m.Path.Elements()

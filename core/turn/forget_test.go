@@ -223,7 +223,7 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 // reserved for the bot itself.
 func TestReservedEvents(t *testing.T) {
 	b := fresh(t, plan("ok"))
-	for _, kind := range []core.Kind{core.KindBeat, core.KindReminder, core.KindContinue, core.KindBacklog, "", "nonsense"} {
+	for _, kind := range []core.Kind{core.KindBeat, core.KindReminder, core.KindContinue, "", "nonsense"} {
 		e := said("1", "jay", "hi")
 		e.Kind = kind
 		if err := b.Receive(t.Context(), said("0", "jay", "hi"), e); err == nil {
@@ -238,12 +238,10 @@ func TestReservedEvents(t *testing.T) {
 	if err := b.InternalInbox().Receive(t.Context(), bot); err == nil {
 		t.Error("a plugin may deliver an author with the bot's rank")
 	}
-	for _, kind := range []core.Kind{core.KindContinue, core.KindBacklog} {
-		e := said("1", "jay", "hi")
-		e.Kind = kind
-		if err := b.InternalInbox().Receive(t.Context(), e); err == nil {
-			t.Errorf("a plugin may deliver the kind %q", kind)
-		}
+	e := said("1", "jay", "hi")
+	e.Kind = core.KindContinue
+	if err := b.InternalInbox().Receive(t.Context(), e); err == nil {
+		t.Error("a plugin may deliver another turn")
 	}
 	b.history() // a refused batch stores nothing
 }

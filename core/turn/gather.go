@@ -17,6 +17,12 @@ import (
 	"synthbot/core/txt"
 )
 
+const (
+	stateAge    = 6 * time.Hour // the silence after which the state of a conversation expires
+	maxSeen     = 100           // places that a place may see besides itself
+	publicDepth = 50            // entries of a place that are searched for messages of users
+)
+
 // input collects what the prompt holds.
 type input struct {
 	turn     *turn
@@ -104,8 +110,7 @@ func (in *input) loadRecent(v core.View) error {
 	return errors.Join(err, unread)
 }
 
-// timesContinued is how often the model has asked to go on since a user said something.
-// Another bot's message does not start the count again.
+// timesContinued is how often the model has asked to go on since a user, not another bot, said something.
 func timesContinued(entries []core.Entry, last uint64) int {
 	for _, e := range slices.Backward(entries) {
 		switch {
@@ -120,9 +125,6 @@ func timesContinued(entries []core.Entry, last uint64) int {
 	return 0
 }
 
-// stateAge is the silence after which the state of a conversation expires.
-const stateAge = 6 * time.Hour
-
 // lastSaid returns when the last message before this turn was sent here.
 func (in *input) lastSaid() time.Time {
 	n := len(in.parts.History)
@@ -131,9 +133,6 @@ func (in *input) lastSaid() time.Time {
 	}
 	return in.turn.messages[0].Message.SentAt()
 }
-
-// maxSeen is how many places a place may see besides itself.
-const maxSeen = 100
 
 // loadSeen adds the places that are shared with this one.
 func (in *input) loadSeen(v core.View) error {
@@ -160,10 +159,6 @@ func (in *input) loadSeen(v core.View) error {
 	}
 	return nil
 }
-
-// publicDepth is how many entries of a place are looked at to tell whether others
-// have spoken there.
-const publicDepth = 50
 
 // public reports whether users have written in the place and it is not private.
 func public(v core.View, h core.Head) (bool, error) {

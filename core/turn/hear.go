@@ -173,8 +173,7 @@ func (s *Speech) understand(
 	return text, percent, err
 }
 
-// dropOverheard drops the voice messages whose text shows that they are not for the bot. They become
-// history for the other messages.
+// dropOverheard drops voice messages whose text is not for the bot. They become history for the other messages.
 func (in *input) dropOverheard() {
 	t := in.turn
 	here := t.setup.Settings(t.path)

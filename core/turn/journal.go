@@ -33,8 +33,7 @@ const (
 	questionParted = 10     // numbers of parts for each question
 )
 
-// journal is one turn's view of its records: what earlier attempts wrote, and what this
-// one adds. It implements action.Journal.
+// journal holds a turn's records, those of earlier attempts and new ones. It implements action.Journal.
 type journal struct {
 	store core.Store
 	clock func() time.Time
@@ -64,9 +63,8 @@ func (all records) find(k core.Key) (r core.Record, ok bool) {
 	return r, false
 }
 
-// journalOf returns a turn's journal: the one of an earlier attempt of this process, which may
-// not be written completely, or else what the store has. An earlier one is dropped, as in the
-// store, if one of its people was forgotten.
+// journalOf returns a turn's journal: that of an earlier attempt of this process, which may not be written completely,
+// or else what the store has. An earlier one is dropped, as in the store, if one of its people was forgotten.
 func (p *worker) journalOf(
 	ctx context.Context, s *setup, id core.TurnID, former records,
 ) (j *journal, kept bool) {
@@ -83,13 +81,6 @@ func (p *worker) journalOf(
 	}
 	p.journals[id] = j
 	return j, false
-}
-
-// accept journals the new plan of a round, with the next record. began is when the plan was begun.
-func (j *journal) accept(round uint16, a accepted, began time.Time) {
-	r := j.record(core.Key{Turn: j.id, Round: round}, core.ProgressAccepted, a)
-	r.Time = began
-	j.Later(r)
 }
 
 // addPeople adds paths of the people. It keeps the slice.

@@ -20,15 +20,14 @@ const (
 var errTooFast = core.Errorf(core.Occupied,
 	"You write faster than I can answer. I read it all, and answer again in a moment.")
 
-// limiter counts, in memory only, the turns with a model that each user causes, and knows when
-// they were last notified of a limit. Safe for concurrent use.
+// limiter counts, in memory only, the turns with a model that each user causes, and their notices of limits. Safe for
+// concurrent use.
 type limiter struct {
 	mu     sync.Mutex
 	people recent.Cache[core.Path, *userLimit]
 }
 
-// userLimit is the token bucket of one user. It holds the turns of one minute, and as many
-// are refilled in each minute.
+// userLimit is the token bucket of one user. It holds the turns of one minute, and is full again after a minute.
 type userLimit struct {
 	used    float64 // turns missing from the bucket
 	at      time.Time
@@ -105,13 +104,13 @@ func (a *limiter) claimNotice(people []core.Path, now time.Time) (due bool) {
 	return due || len(people) == 0
 }
 
-// waitForLimit waits until the user who caused the turn may cause another one with a model. What
-// they write meanwhile is answered together. It returns false if that would take too long.
-// Admins have no limit.
-func (t *turn) waitForLimit(ctx context.Context, perMinute int) bool {
-	first := &t.messages[0]
+// waitForLimit waits until the user may cause another turn with a model. What they write meanwhile is answered
+// together. It returns false if that would take too long. Admins have no limit.
+func (t *turn) waitForLimit(ctx context.Context) bool {
+	kind, perMinute := t.messages[0].Kind, t.setup.Access.PerMinute
 	author, _ := t.who.Author()
-	if author.Rank >= core.RankAdmin || first.Kind != core.KindMessage && first.Kind != core.KindPress {
+	wrote := kind == core.KindMessage || kind == core.KindPress
+	if perMinute <= 0 || author.Rank >= core.RankAdmin || !wrote {
 		return true
 	}
 	people := t.causers()

@@ -62,8 +62,7 @@ func (t *Turns) follow(moves []move) {
 	}
 }
 
-// waitForFormer waits until the worker of the place's former path has ended. It returns
-// false when life ends before.
+// waitForFormer waits until the worker of the place's former path has ended; false if life ends before.
 func (p *worker) waitForFormer() bool {
 	t := p.turns
 	t.mu.Lock()

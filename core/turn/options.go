@@ -160,25 +160,21 @@ func addNamedIfAble[T any](all *map[string]T, p core.Plugin) {
 
 func (o *Options) setDefaults() {
 	p := &o.Places
-	if p.Chooser == nil {
-		p.Chooser = func(core.Path) core.Chooser { return nil }
-	}
-	if p.Carrier == nil {
-		p.Carrier = func(core.Path) core.FileSender { return nil }
-	}
-	if p.Asleep == nil {
-		p.Asleep = func(core.Path) bool { return false }
-	}
-	if p.Configured == nil {
-		p.Configured = func(core.Path) bool { return false }
-	}
-	if p.Elsewhere == nil {
-		p.Elsewhere = func(core.Path) bool { return false }
-	}
-	if p.Reaches == nil {
-		p.Reaches = func(core.Path) bool { return true }
-	}
+	setDefault(&p.Chooser, nil)
+	setDefault(&p.Carrier, nil)
+	setDefault(&p.Typing, nil)
+	setDefault(&p.Asleep, false)
+	setDefault(&p.Configured, false)
+	setDefault(&p.Elsewhere, false)
+	setDefault(&p.Reaches, true)
 	if o.Plugins.Commands == nil {
 		o.Plugins.Commands = new(command.Registry)
+	}
+}
+
+// setDefault makes a function that is nil return the value for every place.
+func setDefault[T any](f *func(core.Path) T, value T) {
+	if *f == nil {
+		*f = func(core.Path) T { return value }
 	}
 }

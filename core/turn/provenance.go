@@ -7,10 +7,9 @@ import (
 	"synthbot/core/action"
 )
 
-// provenance tells which of the prompt's messages, history, memories and outputs of actions were
-// not written by the users who caused the turn. It does not count what the bot stored before:
-// the state of the conversation and, in private, memories. All else in a prompt comes from the
-// configuration.
+// provenance tells which of the prompt's messages, history, memories and outputs of actions were not written by the
+// users who caused the turn. It does not count what the bot stored before: the state of the conversation and, in
+// private, memories. All else in a prompt comes from the configuration.
 func (in *input) provenance() (r action.Provenance) {
 	for i := range in.turn.messages {
 		in.readMessage(&r, &in.turn.messages[i])
@@ -33,14 +32,13 @@ func (in *input) provenance() (r action.Provenance) {
 	return r
 }
 
-// readMessage adds a message that the turn answers: what its author wrote, and what it
-// quotes, forwards or attaches.
+// readMessage adds what the author of an answered message wrote, and what it quotes, forwards or attaches.
 func (in *input) readMessage(r *action.Provenance, e *core.Entry) {
 	m := &e.Message
 	switch e.Kind {
 	case core.KindBeat, core.KindPress: // the text comes from the configuration, or is the bot's label of a button
 		return
-	case core.KindReminder, core.KindBacklog:
+	case core.KindReminder:
 		r.Strangers = true
 		return
 	case core.KindContinue:

@@ -3,8 +3,9 @@ package turn
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"synthbot/core"
 )
@@ -21,26 +22,19 @@ const (
 	pulseAge  = time.Second
 )
 
-// pulse is one test of the store, for all who ask while it runs and shortly after.
-type pulse struct {
-	began time.Time
-	over  chan struct{} // closed when err is known
-	err   error
-}
-
-// health holds the latest test of the store.
+// health holds the latest test of the store. Calls that wait at the same time share one test.
 type health struct {
-	mu   sync.Mutex
-	last *pulse // nil: none yet
+	tests singleflight.Group
+	began time.Time // the last test; only tests use this and err
+	err   error
 }
 
 // Pulse returns nil if events can be received and turns can run: the store can be
 // read and written, and no lock is stuck. Concurrent calls share one test.
 func (t *Turns) Pulse(ctx context.Context) error {
-	p := t.lastPulse()
 	select {
-	case <-p.over:
-		return p.err
+	case tested := <-t.health.tests.DoChan("", t.testStore):
+		return tested.Err
 	case <-ctx.Done():
 		return fmt.Errorf("pulse: %w", ctx.Err())
 	case <-time.After(pulseTime + time.Second):
@@ -48,33 +42,21 @@ func (t *Turns) Pulse(ctx context.Context) error {
 	}
 }
 
-// lastPulse returns the test that runs, or ended just now, or begins with this call.
-func (t *Turns) lastPulse() *pulse {
-	t.health.mu.Lock()
-	defer t.health.mu.Unlock()
-	p := t.health.last
-	if p != nil {
-		select {
-		case <-p.over:
-			if time.Since(p.began) < pulseAge {
-				return p
-			}
-		default:
-			return p
-		}
+// testStore tests the store, unless it did so just now.
+func (t *Turns) testStore() (_ any, err error) {
+	h := &t.health
+	if time.Since(h.began) < pulseAge {
+		return nil, h.err
 	}
-	p = &pulse{began: time.Now(), over: make(chan struct{})}
-	t.health.last = p
-	go func() {
-		defer close(p.over)
-		ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
-		defer cancel()
-		t.retried() // takes the lock, which must not be stuck
-		_, p.err = core.Read(ctx, t.store, core.View.Waiting)
-		s, ok := t.store.(pulser)
-		if ok && p.err == nil {
-			p.err = s.Pulse(ctx)
-		}
-	}()
-	return p
+	h.began = time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
+	defer cancel()
+	t.retried() // takes the lock, which must not be stuck
+	_, err = core.Read(ctx, t.store, core.View.Waiting)
+	s, ok := t.store.(pulser)
+	if ok && err == nil {
+		err = s.Pulse(ctx)
+	}
+	h.err = err
+	return nil, err
 }

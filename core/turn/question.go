@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,15 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/txt"
+)
+
+const (
+	// After a restart, open questions are looked for in places with a message not older than questionAge, among
+	// the last questionDepth entries. The bot may have been stopped for some days.
+	questionAge   = 7 * 24 * time.Hour
+	questionDepth = 50
+	expirePause   = 100 * time.Millisecond // the first one after the expiry of a question could not be stored
+	attachedName  = "question.txt"         // the file that holds a long question
 )
 
 // question identifies a message that asks for a confirmation, or for a value: which step waits for the
@@ -85,9 +93,6 @@ func (t *turn) askUser(ctx context.Context) error {
 	return nil
 }
 
-// expirePause is the first pause after the expiry of a question could not be stored.
-const expirePause = 100 * time.Millisecond
-
 // expireAt lets the question expire at that time, if nobody answers it.
 func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q question) {
 	now := t.setup.Load().Clock()
@@ -98,14 +103,6 @@ func (t *Turns) expireAt(when time.Time, place core.Path, private bool, q questi
 	})
 	time.AfterFunc(when.Sub(now), func() { t.expire(place, private, q, expirePause) })
 }
-
-// After a restart, open questions are looked for in places with a message not older
-// than questionAge, among the last questionDepth entries. The bot may have been
-// stopped for some days.
-const (
-	questionAge   = 7 * 24 * time.Hour
-	questionDepth = 50
-)
 
 // restoreExpiries lets the questions of an earlier process expire, too.
 func (t *Turns) restoreExpiries(v core.View) error {
@@ -175,8 +172,7 @@ func (t *Turns) expire(place core.Path, private bool, q question, pause time.Dur
 	time.AfterFunc(pause, func() { t.expire(place, private, q, min(2*pause, maxPause)) })
 }
 
-// storeExpiry stores that a question has expired, as a press of Cancel by the bot. It stores nothing if no
-// step waits for the question any more.
+// storeExpiry stores that a question expired, as a press of Cancel by the bot, if a step still waits for it.
 func (t *Turns) storeExpiry(place core.Path, private bool, q question) error {
 	ctx := context.Background()
 	var now core.Head // the place may have moved since
@@ -228,13 +224,9 @@ func (t *turn) sendQuestion(ctx context.Context, step core.Key, h *action.Held, 
 	if !ok {
 		return core.Errorf(core.Broken, "%s has no message action", t.path.Interface())
 	}
-	payload, err := json.Marshal(map[string]string{"text": txt.Literal(text) + answerHint(h)})
-	if err != nil {
-		return err
-	}
-	_, err = d.Do(ctx, core.Call{
+	_, err := d.Do(ctx, core.Call{
 		Key: step, Path: t.path, Private: t.who.Private, Author: t.who.Authors[0], Answers: t.ids(),
-		Payload: payload, Deliveries: parts,
+		Payload: core.JSON(map[string]string{"text": txt.Literal(text) + answerHint(h)}), Deliveries: parts,
 	})
 	return err
 }
@@ -269,9 +261,6 @@ func answerHint(h *action.Held) string {
 	return b.String() + "\n(“cancel” ends this)"
 }
 
-// attachedName is what the file is called that holds a long question.
-const attachedName = "question.txt"
-
 // brief returns the first lines of a question that is sent as a file, and the name of the file.
 func brief(text string) string {
 	const most = 300
@@ -285,8 +274,7 @@ func brief(text string) string {
 	return b.String() + "…\nWhat will be done is too long for a message. The file " + attachedName + " shows all of it."
 }
 
-// journalWith returns the journal that holds the step: this turn's, or that of a turn
-// whose question it decides.
+// journalWith returns the journal that holds the step: this turn's, or that of a turn whose question it decides.
 func (t *turn) journalWith(step core.Key) *journal {
 	for _, o := range t.decided {
 		if o.id == step.Turn {
@@ -311,8 +299,7 @@ var (
 		`por favor|gracias|obrigad[oa]|merci|пожалуйста|спасибо|будь ласка|proszę)$| ?お願いします$`)
 )
 
-// yesOrNo reads a yes or no. plain is true if the message is nothing else, except for the bot's name and
-// polite words.
+// yesOrNo reads a yes or no. plain means that the message is nothing else, but for polite words and the bot's name.
 func (s *setup) yesOrNo(m *core.Message) (yes, plain bool) {
 	text := s.bareText(m)
 	yes = slices.Contains(yesWords, text)

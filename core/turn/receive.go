@@ -163,8 +163,7 @@ var outsideKinds = []core.Kind{
 	core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration,
 }
 
-// check refuses invalid events, and those that only the bot can cause unless internal says that the bot
-// delivers them.
+// check refuses invalid events and, unless internal, those that only the bot can cause.
 func check(events []core.Event, internal bool) error {
 	for i := range events {
 		e, m := &events[i], &events[i].Message
@@ -184,7 +183,7 @@ func check(events []core.Event, internal bool) error {
 			wrong = fmt.Sprintf("a reply of %d bytes", len(e.Reply))
 		case onlyBot && !internal:
 			wrong = "only the bot can cause it"
-		case onlyBot && (e.Kind == core.KindContinue || e.Kind == core.KindBacklog):
+		case e.Kind == core.KindContinue:
 			wrong = "only turns can cause it"
 		}
 		if wrong != "" {
@@ -339,8 +338,7 @@ func (s *setup) isBlocked(m *core.Message, from core.Author) bool {
 	return !s.admits(&theirs) || s.askGates(&theirs, true).Admission >= gate.Redact
 }
 
-// dropContent removes from an event what its author said: it is stored without its
-// content.
+// dropContent removes from an event what its author said.
 func dropContent(e *core.Event) {
 	m := &e.Message
 	e.Kind, e.Command, e.Data = core.KindMessage, nil, ""

@@ -14,6 +14,9 @@ import (
 	"synthbot/core/watch"
 )
 
+// maxSummary is how many characters of outputs a user is shown.
+const maxSummary = 1500
+
 // results holds the results of a turn's rounds.
 type results struct {
 	turn      *turn
@@ -63,8 +66,7 @@ func (r *results) outputs() (outputs []prompt.Output) {
 	return outputs
 }
 
-// isReplaced reports whether the plan's message for the failure of this step was sent here.
-// Then the model need not mention it.
+// isReplaced reports whether the plan's message for the failure of this step was sent here. The model need not say it.
 func (r *results) isReplaced(d *action.StepResult) bool {
 	return slices.ContainsFunc(r.latest, func(f action.StepResult) bool {
 		_, to := r.turn.snapshot.MessageOf(&f.Call, r.turn.path)
@@ -124,8 +126,7 @@ func (r *results) inDoubt() bool {
 	return slices.ContainsFunc(r.all, func(d action.StepResult) bool { return d.Outcome.Kind == core.Unsure })
 }
 
-// needsAcknowledgement reports whether somebody waits for a reply and nothing was sent or shown
-// to them.
+// needsAcknowledgement reports whether somebody waits for a reply and nothing was sent or shown to them.
 func (r *results) needsAcknowledgement() bool {
 	first := r.turn.messages[0].Kind
 	if first == core.KindContinue || first == core.KindPress || r.turn.unasked() || r.inDoubt() {
@@ -134,8 +135,7 @@ func (r *results) needsAcknowledgement() bool {
 	return len(r.turn.journal.texts()) == 0 && !slices.ContainsFunc(r.all, r.isVisible)
 }
 
-// isVisible reports whether a step needs no message: the platform shows its result, or the step only
-// controls the turn.
+// isVisible reports whether a step needs no message: the platform shows its result, or it only controls the turn.
 func (r *results) isVisible(d action.StepResult) bool {
 	_, control := action.Control(d.Action)
 	if control || d.Progress == core.ProgressPending || d.Outcome.Result.Shown {
@@ -159,8 +159,7 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 	return p
 }
 
-// repeatedBy reports whether a plan has only steps that were done in an earlier round, and there were
-// outputs: the model overlooked them.
+// repeatedBy reports whether a plan only repeats steps of earlier rounds, although there were outputs.
 func (r *results) repeatedBy(p core.Plan) bool {
 	hasOutput := func(d action.StepResult) bool { return len(d.Output) > 0 }
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)
@@ -189,6 +188,3 @@ func (r *results) report() string {
 	}
 	return r.summary()
 }
-
-// maxSummary is how many characters of outputs a user is shown.
-const maxSummary = 1500

@@ -120,11 +120,7 @@ func (t *turn) answer(ctx context.Context) error {
 	hasRounds := more
 	for round := uint16(firstRound); more && err == nil; round++ {
 		var plan accepted
-		var planned bool
-		plan, planned, err = t.plan(ctx, round)
-		if err == nil && !planned {
-			plan, err = t.ask(ctx, round)
-		}
+		plan, err = t.plan(ctx, round)
 		if err == nil {
 			err = t.execute(ctx, round, plan)
 		}
@@ -161,8 +157,8 @@ func (t *turn) giveUp(ctx context.Context, silently bool) error {
 	return t.close(ctx, t.outcome(ctx, core.ProgressAside))
 }
 
-// interrupted refunds the attempt of a turn that ended early through no fault of its own. It returns nil if the
-// messages that remain are a new turn.
+// interrupted refunds the attempt of a turn that ended through no fault of its own. It returns nil if the remaining
+// messages are a new turn.
 func (t *turn) interrupted(ctx context.Context, err error) error {
 	if errors.Is(err, errWithdrawn) {
 		t.refundAttempt()
@@ -183,15 +179,16 @@ type accepted struct {
 	Data string            `json:"data,omitempty"` // of a plugin, stored with the message
 }
 
-// plan returns the plan of a round that needs no model: the one that an earlier attempt accepted, a fixed reply, or
-// the answer of a command or plugin. planned is false if there is none. It journals a new plan.
-func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool, err error) {
-	r, _ := t.journal.Find(core.Key{Turn: t.journal.id, Round: round})
-	if r.Progress == core.ProgressAccepted {
-		if err := json.Unmarshal(r.Data, &a); err != nil {
-			return a, false, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
+// plan returns the plan of a round: the one that an earlier attempt accepted, a fixed reply, the answer of a command
+// or plugin, or else the model's. It journals a new plan.
+func (t *turn) plan(ctx context.Context, round uint16) (a accepted, err error) {
+	key := core.Key{Turn: t.journal.id, Round: round}
+	before, _ := t.journal.Find(key)
+	if before.Progress == core.ProgressAccepted {
+		if err := json.Unmarshal(before.Data, &a); err != nil {
+			return a, fmt.Errorf("journalled plan of %s: %w", t.journal.id, err)
 		}
-		return a, true, nil
+		return a, nil
 	}
 	began := t.setup.Clock()
 	first := &t.messages[0]
@@ -203,20 +200,26 @@ func (t *turn) plan(ctx context.Context, round uint16) (a accepted, planned bool
 		}
 	case first.Kind == core.KindCommand && first.Command != nil:
 		c := commandCall{turn: t, entry: first}
-		text, err := c.run(ctx)
-		if err != nil {
-			return a, false, err
+		var text string
+		text, err = c.run(ctx)
+		if err == nil {
+			a.Plan = t.planText(text)
 		}
-		a.Plan = t.planText(text)
 	default:
 		a, err = t.input.follow(ctx)
-		if err != nil || len(a.Steps) == 0 {
-			return a, false, err
+		if err == nil && len(a.Steps) == 0 {
+			began = t.setup.Clock()
+			a, err = t.ask(ctx, round)
 		}
 	}
-	t.journal.accept(round, a, began)
+	if err != nil {
+		return a, err
+	}
+	r := t.journal.record(key, core.ProgressAccepted, a)
+	r.Time = began
+	t.journal.Later(r) // with the next record
 	t.trace.Plans = append(t.trace.Plans, a.Plan)
-	return a, true, nil
+	return a, nil
 }
 
 // execute carries out the plan of a round.
@@ -241,8 +244,7 @@ func (t *turn) say(ctx context.Context, round uint16, text string) error {
 	return t.execute(ctx, round, accepted{Plan: t.planText(text)})
 }
 
-// followUp prepares the prompt that gives the outputs of the latest steps back to the
-// model. It returns false if there is nothing to give back.
+// followUp gives the outputs of the latest steps back to the model. more is false if there are none.
 func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	if t.worker.queue.commands || t.messages[0].Reply != "" { // no model is asked
 		return false, nil
@@ -292,8 +294,7 @@ const (
 
 const _ = uint(lastModelRound - lastRound) // does not compile if a round has no number
 
-// stale reports whether the place or somebody whom the turn answers was forgotten since load, or is being
-// forgotten.
+// stale reports whether the place or somebody whom the turn answers was forgotten since load, or is being forgotten.
 func (t *turn) stale(ctx context.Context) bool {
 	return t.setup.Store.Forgotten(ctx, t.journal.people...)
 }
@@ -325,8 +326,8 @@ func (t *turn) flush(ctx context.Context) error {
 	return t.journal.Write(ctx)
 }
 
-// recheck removes messages that are not to be answered any more, transcribes voice messages, and
-// looks up the ranks of the authors again.
+// recheck removes messages that are not to be answered any more, transcribes voice messages, and looks up the ranks of
+// the authors again.
 func (t *turn) recheck(ctx context.Context) (err error) {
 	t.input.dropUnwanted()
 	if err := t.setup.Prompt.Speech.hear(ctx, t); err != nil {

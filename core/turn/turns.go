@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ type Turns struct {
 	suspect   chan struct{}         // holds a token while a turn runs that may have crashed the process
 	attention attention
 	limiter   limiter
-	undo      *undoList
+	undo      *recent.Shared[undoKey, undoable] // the lasting steps of each user's latest turn in a place that had any
 	health    health
 	windows   sync.Pool // of *[]core.Entry: large buffers for the history, which turns reuse
 
@@ -46,6 +47,7 @@ func New(o Options) *Turns {
 		undo:      recent.NewShared[undoKey, undoable](maxUndoable / 2),
 		windows:   sync.Pool{New: func() any { return new([]core.Entry) }},
 	}
+	t.setup.Store(new(setup)) // which no turn uses
 	t.Reconfigure(o)
 	return t
 }
@@ -84,14 +86,9 @@ func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
 	s := &setup{Options: o}
-	drained = func() {}
 	t.mu.Lock()
-	former := t.setup.Load()
-	if former != nil {
-		drained = former.running.Wait
-		s.running.Go(drained)
-	}
-	t.setup.Store(s)
+	drained = t.setup.Swap(s).running.Wait
+	s.running.Go(drained)
 	if t.life != nil && t.life.Err() == nil { // else Run wakes what waits
 		life := t.life
 		t.workers.Go(func() {
@@ -243,9 +240,10 @@ func (t *Turns) endDeleted(changes []core.Event) {
 		p := t.awake[queue{e.Message.Path, false}]
 		if p != nil && p.gone != nil {
 			p.gone[e.Target] = true
-		}
-		if p != nil && p.asking[e.Target] {
-			p.cancel(errWithdrawn)
+			isAsking := func(asked core.Entry) bool { return asked.Message.ID == e.Target }
+			if slices.ContainsFunc(p.asking, isAsking) {
+				p.cancel(errWithdrawn)
+			}
 		}
 		t.mu.Unlock()
 	}

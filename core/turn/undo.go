@@ -9,19 +9,13 @@ import (
 	"synthbot/core/action"
 	"synthbot/core/command"
 	"synthbot/core/epochs"
-	"synthbot/core/recent"
 	"synthbot/core/txt"
 )
 
-// undoTime is how long the steps of a turn can be undone.
-const undoTime = 10 * time.Minute
-
-// maxUndoable is how many turns can be undone.
-const maxUndoable = 1000
-
-// undoList holds, for each user in each place, the lasting steps of the latest turn that had any.
-// A restart empties it, and so does Forget.
-type undoList = recent.Shared[undoKey, undoable]
+const (
+	undoTime    = 10 * time.Minute // how long the steps of a turn can be undone
+	maxUndoable = 1000             // turns that can be undone
+)
 
 type undoKey struct{ place, person core.Path }
 

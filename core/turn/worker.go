@@ -22,33 +22,26 @@ import (
 const (
 	maxTries  = 3
 	freeTries = 2
-)
+	minPause  = 100 * time.Millisecond // between two tries
+	maxPause  = 30 * time.Second
 
-// Bounds of the time between two tries of a turn that failed.
-const (
-	minPause = 100 * time.Millisecond
-	maxPause = 30 * time.Second
-)
-
-// Bounds of the pause before a message that may have arrived is sent again. It is sent three
-// times at most, so the pauses grow fast: a broken connection may last for minutes.
-const (
+	// Bounds of the pause before a message that may have arrived is sent again. It is sent three times at most, so
+	// the pauses grow fast: a broken connection may last for minutes.
 	minSendPause = time.Second
 	maxSendPause = 5 * time.Minute
+
+	forgetPause  = 50 * time.Millisecond // after errForgotten
+	commandDepth = 1000                  // waiting entries that are searched for a command
+	maxBehind    = 20                    // users in worker.behind
 )
 
-// errWithdrawn ends the model call about a message that was deleted.
-var errWithdrawn = errors.New("the message was deleted")
-
-// errForgotten ends a turn before it begins: a user whom it answers is being forgotten.
-// The entries that remain afterwards still wait.
-var errForgotten = errors.New("somebody is being forgotten")
-
-// commandDepth is how many waiting entries are searched for a command.
-const commandDepth = 1000
-
-// forgetPause is how long a worker waits after errForgotten before it looks again.
-const forgetPause = 50 * time.Millisecond
+var (
+	// errWithdrawn ends the model call about a message that was deleted.
+	errWithdrawn = errors.New("the message was deleted")
+	// errForgotten ends a turn before it begins: a user whom it answers is being forgotten. The entries that
+	// remain afterwards still wait.
+	errForgotten = errors.New("somebody is being forgotten")
+)
 
 // queue is one of the two queues of a place: chat commands do not wait for the turns of
 // messages. Order holds inside a queue, and a message waits for the commands before it.
@@ -57,8 +50,7 @@ type queue struct {
 	commands bool
 }
 
-// next returns which of a place's waiting entries the queue is to answer now. other reports
-// whether the place's other queue must be woken.
+// next returns the waiting entries that the queue is to answer now. other says that the place's other queue must wake.
 func (q queue) next(waiting []core.Entry) (mine []core.Entry, other bool) {
 	first := slices.IndexFunc(waiting, func(e core.Entry) bool { return e.Kind == core.KindCommand })
 	switch {
@@ -89,12 +81,9 @@ type worker struct {
 	begun  uint64                  // the turn whose first attempt was counted with its message; 0: none
 	behind []core.Path             // users who wait for the next turn of the place
 	gone   map[string]bool         // the messages deleted since the log was read
-	asking map[string]bool         // the messages that the model is asked about, until a plan is accepted
+	asking []core.Entry            // the messages that the model is asked about, until a plan is accepted
 	cancel context.CancelCauseFunc // ends that model call
 }
-
-// maxBehind is the limit of behind.
-const maxBehind = 20
 
 // addBehind adds a user to behind. The zero Path is nobody. turns.mu is held.
 func (p *worker) addBehind(person core.Path) {
@@ -109,19 +98,13 @@ func (p *worker) usersBehind() []core.Path {
 	return slices.Clone(p.behind)
 }
 
-// setAsking sets which messages the model is asked about, and how to end that if one is
-// deleted. After a call with nil, no model call can be ended.
+// setAsking sets which messages the model is asked about, and how to end that if one is deleted; nil for none.
 func (p *worker) setAsking(about []core.Entry, cancel context.CancelCauseFunc) {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
-	p.cancel = cancel
-	p.asking = make(map[string]bool, len(about))
-	for i := range about {
-		id := about[i].Message.ID
-		p.asking[id] = true
-		if p.gone[id] {
-			cancel(errWithdrawn)
-		}
+	p.asking, p.cancel = about, cancel
+	if slices.ContainsFunc(about, func(e core.Entry) bool { return p.gone[e.Message.ID] }) {
+		cancel(errWithdrawn)
 	}
 }
 
@@ -156,8 +139,7 @@ func (p *worker) run(work context.Context) {
 	}
 }
 
-// pause waits before a failed turn is tried again, or until retried is closed. It returns
-// the length of the full pause.
+// pause waits before a failed turn is tried again, or until retried is closed. It returns the full pause.
 func (p *worker) pause(before time.Duration, err error, retried <-chan struct{}) time.Duration {
 	t := p.turns
 	pause := min(max(2*before, minPause), maxPause)
