@@ -51,3 +51,23 @@ func TestShared(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestPerEpoch: work of the same epoch shares the cache; a new epoch drops it. Work of an old epoch gets a
+// cache of its own.
+func TestPerEpoch(t *testing.T) {
+	c := NewPerEpoch(func() *Shared[int, int] { return NewShared[int, int](1) })
+	first := c.In(1)
+	if c.In(1) != first {
+		t.Error("work of the same epoch does not share the cache")
+	}
+	second := c.In(2)
+	if second == first || c.In(2) != second {
+		t.Error("a new epoch has the old cache or none that is shared")
+	}
+	if old := c.In(1); old == first || old == second {
+		t.Error("work of an old epoch shares a cache")
+	}
+	if c.In(2) != second {
+		t.Error("work of an old epoch replaced the cache")
+	}
+}

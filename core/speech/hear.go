@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -56,11 +55,11 @@ type Listener struct {
 	url    *url.URL
 	client *http.Client
 	slots  chan struct{} // holds a token for each recognition that runs
-
-	mu    sync.Mutex
-	kept  recent.Cache[[sha256.Size]byte, Transcript] // by the hash of the sound
-	epoch uint64                                      // of kept, which is cleared when a user is forgotten
+	kept   *recent.PerEpoch[*transcripts]
 }
+
+// transcripts is a cache by the hashes of sounds.
+type transcripts = recent.Shared[[sha256.Size]byte, Transcript]
 
 // NewListener returns a Listener for a checked configuration; nil if there is no provider.
 func NewListener(c *Config) *Listener {
@@ -69,16 +68,14 @@ func NewListener(c *Config) *Listener {
 	}
 	l := &Listener{
 		c: c.In, ffmpeg: c.FFmpeg, slots: make(chan struct{}, max(1, c.In.Parallel)),
-		kept: newKept(),
+		kept: recent.NewPerEpoch(func() *transcripts {
+			return recent.NewShared[[sha256.Size]byte, Transcript](maxKept / 2)
+		}),
 	}
 	if c.In.Provider == byServer {
 		l.url, l.client = server(c.In.BaseURL, "audio/transcriptions", c.In.Timeout, maxAnswer)
 	}
 	return l
-}
-
-func newKept() recent.Cache[[sha256.Size]byte, Transcript] {
-	return recent.NewCache[[sha256.Size]byte, Transcript](maxKept / 2)
 }
 
 // server returns the URL of a path below a base, and a client that can only connect to that server.
@@ -118,7 +115,9 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 		return Transcript{}, err
 	}
 	key := sha256.Sum256(data)
-	t, known := l.lookUp(ctx, key)
+	epoch, _, _ := epochs.Of(ctx)
+	kept := l.kept.In(epoch) // it is dropped if a user is forgotten meanwhile
+	t, known := kept.Get(key)
 	if known {
 		return t, checkNotEmpty(t)
 	}
@@ -131,40 +130,12 @@ func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string,
 	if err != nil {
 		return Transcript{}, err
 	}
-	l.keep(ctx, key, t)
+	kept.Put(key, t)
 	return t, checkNotEmpty(t)
 }
 
-// keep caches a transcript, unless a user was forgotten meanwhile.
-func (l *Listener) keep(ctx context.Context, key [sha256.Size]byte, t Transcript) {
-	epoch, _, _ := epochs.Of(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch == l.epoch {
-		l.kept.Put(key, t)
-	}
-}
-
 // Forget clears the cache of transcripts, since a user was forgotten: the epoch is the one that began then.
-func (l *Listener) Forget(epoch uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch > l.epoch {
-		l.kept, l.epoch = newKept(), epoch
-	}
-}
-
-// lookUp returns a cached transcript. It clears the cache if another process forgot a user.
-func (l *Listener) lookUp(ctx context.Context, key [sha256.Size]byte) (Transcript, bool) {
-	epoch, _, _ := epochs.Of(ctx)
-	l.Forget(epoch)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if epoch < l.epoch {
-		return Transcript{}, false
-	}
-	return l.kept.Get(key)
-}
+func (l *Listener) Forget(epoch uint64) { l.kept.In(epoch) }
 
 // checkSize returns an error if a sound is too long or too large.
 func (l *Listener) checkSize(length time.Duration, size int64) error {

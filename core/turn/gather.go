@@ -224,7 +224,7 @@ func (in *input) gather(ctx context.Context) {
 		guard(t.log, "actions", func() { in.withheld = append(in.withheld, w.Withhold(s)...) })
 	}
 	epoch, _, _ := epochs.Of(ctx)
-	in.parts.Cache = t.setup.cache.at(epoch)
+	in.parts.Cache = t.setup.cache.In(epoch)
 	in.describe(people, &all)
 }
 

@@ -55,29 +55,8 @@ func New(o Options) *Turns {
 // setup is one version of the options. A turn, or the receipt of events, uses the same one to its end.
 type setup struct {
 	Options
-	running sync.WaitGroup // turns that use this version or an earlier one
-	cache   promptCache
-}
-
-// promptCache holds the parts that prompts share. Its texts may name users. Safe for concurrent use.
-type promptCache struct {
-	mu    sync.Mutex
-	epoch uint64
-	kept  *prompt.Cache
-}
-
-// at returns the cache for a turn of an epoch. A new epoch starts with an empty cache. A turn of an earlier epoch
-// gets a cache of its own.
-func (c *promptCache) at(epoch uint64) *prompt.Cache {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.kept == nil || epoch > c.epoch:
-		c.kept, c.epoch = prompt.NewCache(), epoch
-	case epoch < c.epoch:
-		return prompt.NewCache()
-	}
-	return c.kept
+	running sync.WaitGroup                  // turns that use this version or an earlier one
+	cache   *recent.PerEpoch[*prompt.Cache] // the parts that prompts share
 }
 
 // Reconfigure replaces the options, except the store, for all that begins from now on. After Places.Settle, it answers
@@ -85,7 +64,7 @@ func (c *promptCache) at(epoch uint64) *prompt.Cache {
 func (t *Turns) Reconfigure(o Options) (drained func()) {
 	o.Store = t.store
 	o.setDefaults()
-	s := &setup{Options: o}
+	s := &setup{Options: o, cache: recent.NewPerEpoch(prompt.NewCache)}
 	t.mu.Lock()
 	drained = t.setup.Swap(s).running.Wait
 	s.running.Go(drained)

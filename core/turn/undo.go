@@ -31,7 +31,7 @@ func (t *Turns) Forget() {
 	t.undo.Clear()
 	s := t.setup.Load()
 	s.Runtime.Forget()
-	s.cache.at(s.Store.Epoch())
+	s.cache.In(s.Store.Epoch())
 }
 
 // UndoSpec is the chat command that calls Undo.
