@@ -23,8 +23,7 @@ type Host struct {
 	Passages passage.Index // finds passages of documents by words and meaning; nil if only the configuration is checked
 	Inbox    Inbox         // receives the plugin's events, such as reminders
 	Reader   Reader        // reads what was said
-	// Asker asks the engines within their budgets. If the built-in engine is the only
-	// one, it returns ErrNoEngine.
+	// Asker asks the engines within their budgets. If the built-in engine is the only one, it returns ErrNoEngine.
 	Asker     Asker
 	Messenger Messenger
 	// Speak turns a Markdown text into a voice message with the voice of the place, within the budgets of these users.

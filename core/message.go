@@ -55,8 +55,7 @@ const (
 	AddressedMention Addressed = "mention" // the platform's own mention
 	AddressedReply   Addressed = "reply"   // a reply to one of the bot's messages
 	AddressedName    Addressed = "name"    // called by name in the text
-	// AddressedOverheard is talk among others that the bot may join. Only turns set it,
-	// never a driver.
+	// AddressedOverheard is talk among others that the bot may join. Only turns set it, never a driver.
 	AddressedOverheard Addressed = "overheard"
 )
 
@@ -104,8 +103,7 @@ const (
 	MediaFile  Media = "file"
 )
 
-// Attachment describes a file that came with a message. Its content is fetched on
-// demand, by the driver that set Ref.
+// Attachment describes a file that came with a message. Its content is fetched on demand, by the driver that set Ref.
 type Attachment struct {
 	Kind     Media         `json:"kind"`
 	Name     string        `json:"name,omitempty"`

@@ -18,16 +18,14 @@ var errPath = errors.New("bad path")
 // personMark is the second element of a user's path.
 const personMark = "@user"
 
-// Path identifies a place or a user: the interface's name, then the platform's
-// stable ids, outermost first ("telegram/-100123/7"). It is comparable. The zero
-// Path is the root above all interfaces.
+// Path identifies a place or a user: the interface's name, then the platform's stable ids, outermost first
+// ("telegram/-100123/7"). It is comparable. The zero Path is the root above all interfaces.
 //
 // Within an element, '/', '%', control characters, white space and invalid UTF-8 are percent-encoded (each byte, in
 // upper-case hex); nothing else is, so that every path has exactly one spelling.
 type Path struct{ s string }
 
-// ParsePath parses a path, which must have its one spelling.
-// ParsePath(s).String() == s for every s that it accepts.
+// ParsePath parses a path, which must have its one spelling. ParsePath(s).String() == s for every s that it accepts.
 func ParsePath(s string) (Path, error) {
 	if len(s) > maxPath {
 		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errPath, len(s), maxPath)

@@ -102,8 +102,7 @@ type Batch struct {
 	// Settled marks single due entries, with these numbers, as no longer waiting. The answered
 	// mark does not move past an earlier entry that still waits.
 	Settled []TurnID
-	// Closed deletes the records of turns that have ended, unless a step waits for a
-	// confirmation.
+	// Closed deletes the records of turns that have ended, unless a step waits for a confirmation.
 	Closed []TurnID
 	// Finishing means that the batch ends something that has begun. It is written even if the
 	// disk is full, into space that is reserved for such batches.
@@ -117,8 +116,7 @@ type Head struct {
 	Count    uint64 // how many entries there are; retention and forgetting delete some
 	Answered uint64 // the answered mark: no due entry up to here waits
 	Time     time.Time
-	// Private means that at least one message there was private. It stays set, even if
-	// that message is deleted.
+	// Private means that at least one message there was private. It stays set, even if that message is deleted.
 	Private bool
 }
 

@@ -12,11 +12,9 @@ import (
 // World is a platform in a test of its driver, usually a local server. All methods are
 // called from the test's goroutine and may fail the test.
 type World interface {
-	// Start returns a driver with the stored state of the previous ones, as after a
-	// restart of the process.
+	// Start returns a driver with the stored state of the previous ones, as after a restart of the process.
 	Start(t testing.TB) core.Interface
-	// Places returns places where the bot and users are: at least one private
-	// one and one that is not.
+	// Places returns places where the bot and users are: at least one private one and one that is not.
 	Places() []Place
 	// Say lets a user write in a place, and returns the message's id.
 	Say(t testing.TB, p Place, s Say) string

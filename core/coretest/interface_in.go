@@ -96,8 +96,7 @@ func testAddressing(t *testing.T, w World) {
 	}
 }
 
-// testConfirms: if Listen stops while the inbox writes, the same events arrive again
-// next time.
+// testConfirms: if Listen stops while the inbox writes, the same events arrive again next time.
 func testConfirms(t *testing.T, w World) {
 	place := pick(t, w, true)
 	began := make(chan struct{})
@@ -153,8 +152,7 @@ func testInboxFails(t *testing.T, w World) {
 	}
 }
 
-// testBadEvent: events that the inbox rejects for good are skipped, and no others are
-// lost.
+// testBadEvent: events that the inbox rejects for good are skipped, and no others are lost.
 func testBadEvent(t *testing.T, w World) {
 	place := pick(t, w, true)
 	l := listen(t, w, &Inbox{Fail: func(events []core.Event) error {
@@ -181,8 +179,7 @@ func testBadEvent(t *testing.T, w World) {
 	}
 }
 
-// testRestart: messages between two runs arrive, and none arrives twice in the same
-// inbox.
+// testRestart: messages between two runs arrive, and none arrives twice in the same inbox.
 func testRestart(t *testing.T, w World) {
 	in := &Inbox{}
 	l := listen(t, w, in)

@@ -145,8 +145,7 @@ func (p *Parts) Since(n int) time.Time {
 	return p.since[n]
 }
 
-// Again calls send as turns do: again, after a pause, while it returns core.ErrAway or
-// core.ErrUnknownOutcome.
+// Again calls send as turns do: again, after a pause, while it returns core.ErrAway or core.ErrUnknownOutcome.
 func Again(ctx context.Context, send func() error) (err error) {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err = send()
@@ -174,8 +173,7 @@ func (p *Parts) Sent() []core.Sent {
 	return list
 }
 
-// Forget deletes the record that the n-th part was sent, as if the process had crashed before it was
-// written.
+// Forget deletes the record that the n-th part was sent, as if the process had crashed before it was written.
 func (p *Parts) Forget(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,8 +125,7 @@ func unsure(err error) bool {
 	return errors.As(err, &e) && e.Kind == core.Unsure
 }
 
-// testSendsFiles: if the outcome of a file is unknown, the rest of its long caption is
-// sent.
+// testSendsFiles: if the outcome of a file is unknown, the rest of its long caption is sent.
 func testSendsFiles(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	carrier, ok := d.(core.FileSender)
@@ -250,8 +249,7 @@ func testManyPlaces(t *testing.T, w World) {
 	}
 }
 
-// testSendsAlone: actions also work before Listen begins and after it has ended, because
-// turns may run then.
+// testSendsAlone: actions also work before Listen begins and after it has ended, because turns may run then.
 func testSendsAlone(t *testing.T, w World) {
 	d, p := w.Start(t), pick(t, w, true)
 	send(t, d, p, `{"text":"before"}`, &Parts{})

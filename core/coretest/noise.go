@@ -19,9 +19,8 @@ func Sample[N int | time.Duration](full, usual N) N {
 // Patience is how long a test waits before it fails. It is long enough for any machine.
 const Patience = 5 * time.Minute
 
-// Stolen returns for how long other virtual machines used this one's processors, in ticks of
-// /proc/stat; 0 if the kernel does not say. If it grew, the result of a benchmark
-// is not reliable.
+// Stolen returns for how long other virtual machines used this one's processors, in ticks of /proc/stat; 0 if the
+// kernel does not say. If it grew, the result of a benchmark is not reliable.
 func Stolen() (ticks int64) {
 	stat, err := os.ReadFile("/proc/stat")
 	if fields := strings.Fields(string(stat)); err == nil && len(fields) > 8 {

@@ -17,9 +17,8 @@ type Plugin struct {
 	calls []core.Call
 }
 
-// NewPlugin returns a plugin. Actions without a Do succeed and return their payload
-// as output; those without a schema accept any object, and those that declare no effects
-// have none.
+// NewPlugin returns a plugin. Actions without a Do succeed and return their payload as output; those without a schema
+// accept any object, and those that declare no effects have none.
 func NewPlugin(name string, actions ...core.Action) *Plugin {
 	p := &Plugin{name: name}
 	for _, a := range actions {

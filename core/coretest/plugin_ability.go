@@ -29,8 +29,7 @@ func testAbilities(t *testing.T, make func(t *testing.T) core.Plugin) {
 	t.Run("gates and observers", func(t *testing.T) { testReturnsAtOnce(t, make(t)) })
 }
 
-// testLeaks: Run returns nil when its context ends, whenever that is, and leaves no
-// goroutines.
+// testLeaks: Run returns nil when its context ends, whenever that is, and leaves no goroutines.
 func testLeaks(t *testing.T, p core.Plugin) {
 	before := goleak.IgnoreCurrent()
 	if r, ok := p.(core.Runner); ok {
@@ -99,8 +98,7 @@ func contribute(t *testing.T, p core.Plugin, ctx context.Context, s core.Scene) 
 	return raws
 }
 
-// testContributions: contributions can be requested concurrently, and end with their
-// context.
+// testContributions: contributions can be requested concurrently, and end with their context.
 func testContributions(t *testing.T, p core.Plugin) {
 	var all sync.WaitGroup
 	for range atOnce {
@@ -120,8 +118,7 @@ func testContributions(t *testing.T, p core.Plugin) {
 	})
 }
 
-// testReturnsAtOnce: gates and observers return soon, and do not change what they
-// get.
+// testReturnsAtOnce: gates and observers return soon, and do not change what they get.
 func testReturnsAtOnce(t *testing.T, p core.Plugin) {
 	endsSoon(t, "a gate or an observer", func() {
 		for _, s := range scenes() {

@@ -17,11 +17,10 @@ import (
 	"synthbot/core"
 )
 
-// TestPlugin checks what every plugin must do: its actions have valid names, briefs,
-// schemas and examples, can be used concurrently, and end with their context, and
-// its optional interfaces keep their contracts. make is called for each test and returns
-// a plugin that is not running. The suite does not compile schemas; plugins/plugintest
-// does that, and runs this suite, too.
+// TestPlugin checks what every plugin must do: its actions have valid names, briefs, schemas and examples, can be
+// used concurrently, and end with their context, and its optional interfaces keep their contracts. make is called for
+// each test and returns a plugin that is not running. The suite does not compile schemas; plugins/plugintest does
+// that, and runs this suite, too.
 func TestPlugin(t *testing.T, make func(t *testing.T) core.Plugin) {
 	t.Run("names", func(t *testing.T) { testNames(t, make(t)) })
 	t.Run("tiers", func(t *testing.T) {
@@ -39,8 +38,7 @@ var pluginName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 var actionName = regexp.MustCompile(`^[a-z0-9_.-]{1,64}$`)
 
-// testNames: the names of the plugin, its actions and their similes are valid and
-// unique.
+// testNames: the names of the plugin, its actions and their similes are valid and unique.
 func testNames(t *testing.T, p core.Plugin) {
 	if !pluginName.MatchString(p.Name()) {
 		t.Errorf("the plugin is called %q, want a-z, 0-9, '_' and '-'", p.Name())
@@ -61,8 +59,7 @@ func testNames(t *testing.T, p core.Plugin) {
 	}
 }
 
-// testTiers: an action has a valid brief, schema and examples, and declares its effects
-// and permission.
+// testTiers: an action has a valid brief, schema and examples, and declares its effects and permission.
 func testTiers(t *testing.T, a *core.Action) {
 	if fault := briefFault(a.Brief); fault != "" {
 		t.Errorf("brief %q: %s", a.Brief, fault)
@@ -94,8 +91,7 @@ func testTiers(t *testing.T, a *core.Action) {
 	}
 }
 
-// briefFault returns what is wrong with a brief, which is one line that begins with a
-// verb; "" if nothing is.
+// briefFault returns what is wrong with a brief, which is one line that begins with a verb; "" if nothing is.
 func briefFault(brief string) string {
 	first, _, _ := strings.Cut(brief, " ")
 	switch {
@@ -115,8 +111,7 @@ func briefFault(brief string) string {
 	return ""
 }
 
-// schemaFault returns what is wrong with a schema, whose properties need descriptions;
-// "" if nothing is.
+// schemaFault returns what is wrong with a schema, whose properties need descriptions; "" if nothing is.
 func schemaFault(schema json.RawMessage) string {
 	var root struct {
 		Type       string
@@ -138,8 +133,7 @@ func schemaFault(schema json.RawMessage) string {
 
 const atOnce = 16
 
-// testActionsAtOnce: Actions can be called concurrently, and returns the same list each
-// time.
+// testActionsAtOnce: Actions can be called concurrently, and returns the same list each time.
 func testActionsAtOnce(t *testing.T, p core.Plugin) {
 	list := func() (names []string) {
 		for _, a := range p.Actions() {
@@ -241,8 +235,7 @@ func testForeign(t *testing.T, p core.Plugin) {
 	}
 }
 
-// invalidPayloads returns examples in which one property has a wrong value. No schema checks
-// them.
+// invalidPayloads returns examples in which one property has a wrong value. No schema checks them.
 func invalidPayloads(examples []core.Example) []json.RawMessage {
 	list := []json.RawMessage{json.RawMessage(`null`), json.RawMessage(`{}`)}
 	for _, e := range examples {

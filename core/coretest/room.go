@@ -13,8 +13,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// Room is a small interface in memory: a test can read what is sent through its message
-// action.
+// Room is a small interface in memory: a test can read what is sent through its message action.
 type Room struct {
 	Forgets bool // it does not recognise idempotency keys
 	Looks   bool // it searches its messages for what an earlier attempt may have sent
@@ -22,8 +21,7 @@ type Room struct {
 	Fail func(text string) error
 	// Refuse, if set, is called before a message is journalled as begun, and refuses it with its error.
 	Refuse func(c core.Call) error
-	// Lose, if set, is called after each message was sent. Its error replaces the platform's
-	// reply.
+	// Lose, if set, is called after each message was sent. Its error replaces the platform's reply.
 	Lose func(text string) error
 
 	name  string

@@ -34,8 +34,7 @@ func TestStore(t *testing.T, open OpenStore) {
 	}
 }
 
-// testedStore is a store under test. Its methods fail the test instead of returning
-// errors.
+// testedStore is a store under test. Its methods fail the test instead of returning errors.
 type testedStore struct {
 	core.Store
 	t    *testing.T
@@ -185,8 +184,7 @@ func wantError(t *testing.T, what string, err, want error) {
 	}
 }
 
-// filled returns a value whose fields all have a non-zero value, so that a test sees
-// if one is not stored.
+// filled returns a value whose fields all have a non-zero value, so that a test sees if one is not stored.
 func filled[T any](t *testing.T) T {
 	var value T
 	n := 0

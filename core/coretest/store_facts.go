@@ -235,8 +235,7 @@ func forgottenAsker(t *testing.T, s *testedStore) {
 	same(t, "journals", len(s.journal(asks))+len(s.journal(turn)), 0)
 }
 
-// forgotten: everything about a user is erased, and turns and facts that were begun before
-// store nothing about them.
+// forgotten: everything about a user is erased, and turns and facts that were begun before store nothing about them.
 func forgotten(t *testing.T, s *testedStore) {
 	k := s.facts()
 	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }

@@ -25,8 +25,7 @@ const (
 
 // Options configure Open.
 type Options struct {
-	// Fetch returns a file's content. It fails if that is longer than max bytes. It may be called
-	// concurrently.
+	// Fetch returns a file's content. It fails if that is longer than max bytes. It may be called concurrently.
 	Fetch func(ctx context.Context, place core.Path, a core.Attachment, max int64) ([]byte, error)
 	// PDF returns the text of a PDF. It must return when ctx ends, even if the file makes the parser hang.
 	// Nil: PDFs are not read.

@@ -12,9 +12,8 @@ import (
 
 const maxPages = 100
 
-// PDFText returns the text of the first 100 pages of a PDF. It does not panic, but a hostile file can make
-// the parser run forever or use up the memory. Call it in a separate process with limits (see the hidden
-// command pdf-text).
+// PDFText returns the text of the first 100 pages of a PDF. It does not panic, but a hostile file can make the parser
+// run forever or use up the memory. Call it in a separate process with limits (see the hidden command pdf-text).
 func PDFText(data []byte) (text string, err error) {
 	defer func() {
 		r := recover()

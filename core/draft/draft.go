@@ -57,9 +57,8 @@ type Post struct {
 
 // Platform sends, edits and deletes messages, which it identifies by ids. Safe for concurrent use.
 type Platform interface {
-	// Enter asks for permission to edit a message in a place or, if message is "", to send one. It may
-	// block until ctx ends. ok is false if the rate limits leave no room now. The caller calls leave
-	// after the request.
+	// Enter asks for permission to edit a message in a place or, if message is "", to send one. It may block until
+	// ctx ends. ok is false if the rate limits leave no room now. The caller calls leave after the request.
 	Enter(ctx context.Context, place, message string) (leave func(), ok bool)
 	// Fit returns as much of a text as fits into one message; "" if there is nothing to show yet. If
 	// there is a Reader, the result must differ from every complete answer.
@@ -300,8 +299,7 @@ func (d *Drafts) post(ctx context.Context, place string, a *draft, text string) 
 	return text, err
 }
 
-// remove ends and returns the draft of a place; nil if there is none. Its writer may still make one
-// request.
+// remove ends and returns the draft of a place; nil if there is none. Its writer may still make one request.
 func (d *Drafts) remove(place string) *draft {
 	d.mu.Lock()
 	defer d.mu.Unlock()

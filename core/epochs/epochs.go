@@ -1,10 +1,9 @@
 // Package epochs keeps in a context in which epoch work began, and for which turn.
 //
-// An epoch ends when a user is forgotten (Facts.Epoch counts epochs). Work that began
-// earlier may have read the user's data and must not store it again. So code that stores
-// something based on what it read uses a context with the epoch in which it began to read.
-// Stores drop or refuse data about users who were forgotten since then. Without an epoch
-// they accept everything.
+// An epoch ends when a user is forgotten (Facts.Epoch counts epochs). Work that began earlier may have read the
+// user's data and must not store it again. So code that stores something based on what it read uses a context with
+// the epoch in which it began to read. Stores drop or refuse data about users who were forgotten since then. Without
+// an epoch they accept everything.
 package epochs
 
 import (

@@ -22,17 +22,15 @@ type Verdict struct {
 	Admission Admission
 	// Reply, if set, is sent in reply to the message, without asking a model.
 	Reply string
-	// Limited says that Reply mentions a limit: a user sees such a reply at most once
-	// an hour.
+	// Limited says that Reply mentions a limit: a user sees such a reply at most once an hour.
 	Limited bool
 }
 
-// Gate is the ability of a plugin to keep messages out, in addition to what the
-// configuration says. Judge is called before a message is stored, except for those of
-// admins, and again before it is answered (again is true then, and Judge counts nothing). It
-// returns at once. A message that could not be stored is delivered and judged again
-// under the same id. Presses of buttons have no text, nor has a plain yes or no to a question
-// of the bot. Of several gates the strictest counts.
+// Gate is the ability of a plugin to keep messages out, in addition to what the configuration says. Judge is called
+// before a message is stored, except for those of admins, and again before it is answered (again is true then, and
+// Judge counts nothing). It returns at once. A message that could not be stored is delivered and judged again under
+// the same id. Presses of buttons have no text, nor has a plain yes or no to a question of the bot. Of several gates
+// the strictest counts.
 type Gate interface {
 	Judge(m *core.Message, again bool) Verdict
 }

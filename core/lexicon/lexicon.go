@@ -59,8 +59,7 @@ func (l Lexicon) Content(text string) []string {
 	return all
 }
 
-// isTooShort reports whether a word is too short to carry meaning. Short words in capitals do, such as TV and
-// UK.
+// isTooShort reports whether a word is too short to carry meaning. Short words in capitals do, such as TV and UK.
 func isTooShort(word string) bool {
 	return utf8.RuneCountInString(word) < minLetters && !isUnspaced(word) &&
 		(strings.ToUpper(word) != word || strings.ToLower(word) == word || len(word) < 2)

@@ -105,8 +105,7 @@ type Request struct {
 	Schema json.RawMessage
 	// Stream, if set, is called with each piece of the answer's text as it arrives.
 	Stream func(piece string)
-	// Used, if set, is called with the usage of every call that reached the model, also of
-	// failed and canceled ones.
+	// Used, if set, is called with the usage of every call that reached the model, also of failed and canceled ones.
 	Used func(u Usage)
 }
 

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ThoughtKey is part of the keys of a model's thoughts, which users are never shown or asked
-// about.
+// ThoughtKey is part of the keys of a model's thoughts, which users are never shown or asked about.
 const ThoughtKey = "private_thought"
 
 // Thoughtless removes thoughts at any depth from a decoded JSON value, which it changes. text, if
@@ -134,9 +133,8 @@ func FindThought(text string) (open, end []int) {
 	return open, end
 }
 
-// ThoughtBegins returns the mark, in lower case, that will end the thought at the start of
-// a text, or "" if the text does not begin with a thought. wait reports that the text may be
-// the beginning of a mark.
+// ThoughtBegins returns the mark, in lower case, that will end the thought at the start of a text, or "" if the text
+// does not begin with a thought. wait reports that the text may be the beginning of a mark.
 func ThoughtBegins(text string) (end string, wait bool) {
 	for _, m := range thoughtMarks {
 		n := min(len(text), len(m.open))
@@ -151,9 +149,8 @@ func ThoughtBegins(text string) (end string, wait bool) {
 	return "", wait
 }
 
-// Unthink removes thoughts from a text for users. A thought without an end extends to the end
-// of the text, one without a beginning to its start. Marks in code, or alone in quotation
-// marks, are normal text.
+// Unthink removes thoughts from a text for users. A thought without an end extends to the end of the text, one
+// without a beginning to its start. Marks in code, or alone in quotation marks, are normal text.
 func Unthink(text string) string { return unthink(text, false) }
 
 // UnthinkGrowing is Unthink for a text that is still being written. It omits an end that may

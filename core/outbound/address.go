@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// blocked are the ranges that requests must not reach, besides all of IPv6 outside of
-// 2000::/3: this host, private, shared and link-local networks, multicast, documentation,
-// benchmarks and reserved addresses.
+// blocked are the ranges that requests must not reach, besides all of IPv6 outside of 2000::/3: this host, private,
+// shared and link-local networks, multicast, documentation, benchmarks and reserved addresses.
 var blocked = prefixes(`
 	0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
 	192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24

@@ -61,8 +61,7 @@ func (c *Call) request(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// Send sends the call and returns the body of the response, also if the status is an error.
-// Errors are a *core.Error.
+// Send sends the call and returns the body of the response, also if the status is an error. Errors are a *core.Error.
 func (c *Call) Send(ctx context.Context, client *http.Client) ([]byte, error) {
 	r, err := c.request(ctx)
 	if err != nil {
@@ -144,8 +143,7 @@ func CheckHeaders(headers map[string]secret.Secret, fault func(text string, at .
 	}
 }
 
-// ServerURL parses the address of a server in a configuration. wrong says what is wrong with
-// it; "" if it is valid.
+// ServerURL parses the address of a server in a configuration. wrong says what is wrong with it; "" if it is valid.
 func ServerURL(text string) (u *url.URL, wrong string) {
 	u, err := url.Parse(text)
 	switch {

@@ -6,8 +6,7 @@
 // later (DNS rebinding) lead into the bot's network. It limits redirects and decompressed
 // bodies, and has no proxy and no cookies. Peers are private addresses that are allowed.
 //
-// It is not for addresses that only the configuration decides, such as those of
-// platforms and engines.
+// It is not for addresses that only the configuration decides, such as those of platforms and engines.
 package outbound
 
 import (
@@ -92,8 +91,7 @@ func (o *Options) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameSite reports whether a redirect stays on the same host. It may change http
-// to https.
+// sameSite reports whether a redirect stays on the same host. It may change http to https.
 func sameSite(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -101,8 +99,7 @@ func sameSite(from, to *url.URL) bool {
 	return from.Scheme == to.Scheme && portOf(from) == portOf(to) || from.Scheme == "http" && to.Scheme == "https"
 }
 
-// dial connects to the first address of a host that answers, among those that are
-// public or allowed.
+// dial connects to the first address of a host that answers, among those that are public or allowed.
 func (o *Options) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

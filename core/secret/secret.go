@@ -9,9 +9,8 @@ import (
 	"synthbot/core/sorting"
 )
 
-// Secret is a token or key. It prints as "[secret]" or, deep inside of other
-// values, as a memory address at worst; only Reveal returns the value. Equal
-// secrets compare equal.
+// Secret is a token or key. It prints as "[secret]" or, deep inside of other values, as a memory address at worst;
+// only Reveal returns the value. Equal secrets compare equal.
 type Secret struct{ handle unique.Handle[string] }
 
 // New hides value; "" is the zero Secret.
@@ -34,9 +33,8 @@ func (s Secret) Reveal() string {
 // ones occur in ordinary words, and are not secrets.
 const shortestSecret = 4
 
-// Conceal returns a replacer of secrets in texts from others, who may repeat them. It
-// replaces each by "[secret]": as it is, without the word before it ("Bearer …"), and
-// as it is encoded in an address.
+// Conceal returns a replacer of secrets in texts from others, who may repeat them. It replaces each by "[secret]": as
+// it is, without the word before it ("Bearer …"), and as it is encoded in an address.
 func Conceal(secrets ...Secret) *strings.Replacer {
 	var values []string
 	for _, s := range secrets {

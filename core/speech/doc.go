@@ -4,11 +4,10 @@
 //
 // # Programs
 //
-// A program is started without a shell, with the lowest priority. In its arguments, "{file}" is replaced by
-// the name of an audio file, "{language}" by a language such as "en" or by "auto", and "{voice}" by the
-// voice. A recogniser reads the audio file and writes the text to standard output. A synthesiser reads the
-// text from standard input and writes the audio to the file, or to standard output if no argument contains
-// "{file}".
+// A program is started without a shell, with the lowest priority. In its arguments, "{file}" is replaced by the name
+// of an audio file, "{language}" by a language such as "en" or by "auto", and "{voice}" by the voice. A recogniser
+// reads the audio file and writes the text to standard output. A synthesiser reads the text from standard input and
+// writes the audio to the file, or to standard output if no argument contains "{file}".
 //
 // If ffmpeg is installed, a recogniser gets WAV (16 kHz, mono), and the output of a synthesiser is converted
 // to Ogg/Opus. Otherwise files are passed on unchanged.

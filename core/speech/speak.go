@@ -44,10 +44,9 @@ func NewSpeaker(c *Config) *Speaker {
 	return s
 }
 
-// Speak synthesises a Markdown text and returns it as a voice message. voice may be "". The format is
-// Ogg/Opus if the provider or ffmpeg supports it, otherwise that of the provider. Speak calls meter with the
-// number of characters, and blocks until the provider has answered. The error is ErrUnspeakable if the text
-// cannot be spoken.
+// Speak synthesises a Markdown text and returns it as a voice message. voice may be "". The format is Ogg/Opus if the
+// provider or ffmpeg supports it, otherwise that of the provider. Speak calls meter with the number of characters,
+// and blocks until the provider has answered. The error is ErrUnspeakable if the text cannot be spoken.
 func (s *Speaker) Speak(ctx context.Context, text, voice string, meter Meter) (f core.Upload, err error) {
 	text = strings.TrimSpace(markdown.Plain(markdown.Parse(text)))
 	length := utf8.RuneCountInString(text)

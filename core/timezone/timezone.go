@@ -18,8 +18,7 @@ type Zone struct {
 
 const key = "zone"
 
-// Of returns a user's zone, or the zero Zone if it is unknown. items are core.Host.Zones;
-// nil has no zones.
+// Of returns a user's zone, or the zero Zone if it is unknown. items are core.Host.Zones; nil has no zones.
 func Of(ctx context.Context, items core.Items, person core.Path) (z Zone, err error) {
 	if items != nil {
 		z, _, err = values.Get[Zone](ctx, items, person, key)

@@ -68,9 +68,8 @@ func (in *input) dropUnwanted() {
 	t.messages = slices.DeleteFunc(t.messages, func(e core.Entry) bool { return !t.setup.isWanted(&e, place, asks) })
 }
 
-// isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its
-// author may still write. place is the path by which it is judged. asks says that a question may wait for an
-// answer in the place.
+// isWanted reports whether an entry that waits is still to be answered: it was not deleted, and its author may still
+// write. place is the path by which it is judged. asks says that a question may wait for an answer in the place.
 func (s *setup) isWanted(e *core.Entry, place core.Path, asks bool) bool {
 	switch {
 	case e.Deleted:

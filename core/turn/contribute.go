@@ -128,9 +128,8 @@ type foreignInjector interface {
 	MaxForeign() int
 }
 
-// withholder is the ability of a plugin to keep actions out of the prompt that the scene does
-// not call for, so that small talk costs less. The model may still use them. Withhold returns
-// at once.
+// withholder is the ability of a plugin to keep actions out of the prompt that the scene does not call for, so that
+// small talk costs less. The model may still use them. Withhold returns at once.
 type withholder interface {
 	Withhold(s core.Scene) (actions []string)
 }

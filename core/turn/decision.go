@@ -49,9 +49,8 @@ func (t *turn) decide(ctx context.Context) (decided bool, err error) {
 	return true, d.run(ctx)
 }
 
-// find looks for the question that the turn answers: by a press of one of its buttons, by
-// a reply to it, or by the next message of the user who was asked. A message confirms or
-// cancels a step only if it is a plain yes or no.
+// find looks for the question that the turn answers: by a press of one of its buttons, by a reply to it, or by the
+// next message of the user who was asked. A message confirms or cancels a step only if it is a plain yes or no.
 func (d *decision) find(ctx context.Context) (found bool, err error) {
 	t, e := d.turn, &d.turn.messages[0]
 	press := e.Kind == core.KindPress

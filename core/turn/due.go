@@ -12,8 +12,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// If more than mergeAbove messages wait, all of them are one turn, which answers at most
-// maxMerged.
+// If more than mergeAbove messages wait, all of them are one turn, which answers at most maxMerged.
 const (
 	mergeAbove = 5
 	maxMerged  = 100

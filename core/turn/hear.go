@@ -17,12 +17,10 @@ import (
 
 // Speech turns voice messages into text and back. The zero value leaves them to the model.
 type Speech struct {
-	// Hear transcribes a voice message. percent is the confidence (see core.Message.Heard). It
-	// blocks until the text is known or ctx ends. A *core.Error has a text for the author. Nil:
-	// there is no speech recognition.
+	// Hear transcribes a voice message. percent is the confidence (see core.Message.Heard). It blocks until the text
+	// is known or ctx ends. A *core.Error has a text for the author. Nil: there is no speech recognition.
 	Hear func(ctx context.Context, s core.Scene, sound core.Attachment) (text string, percent int, err error)
-	// Overhears says that voice messages are also transcribed if only the text can tell whether
-	// they are for the bot.
+	// Overhears says that voice messages are also transcribed if only the text can tell whether they are for the bot.
 	Overhears bool
 	// Deaf says that the models cannot listen to sounds either.
 	Deaf bool

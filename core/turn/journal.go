@@ -17,9 +17,8 @@ import (
 	"synthbot/core/epochs"
 )
 
-// Numbers of rounds and parts in a turn's journal. Databases store them, so they never
-// change. Round 0 is the turn itself. The model's rounds are 1 to lastModelRound; more of
-// them would be numbered from 100.
+// Numbers of rounds and parts in a turn's journal. Databases store them, so they never change. Round 0 is the turn
+// itself. The model's rounds are 1 to lastModelRound; more of them would be numbered from 100.
 const (
 	lastModelRound = 3
 	lastWordRound  = 4      // the reply if the rounds had no result
@@ -244,9 +243,8 @@ func (p *parts) Send(
 	return err
 }
 
-// lookUp returns the record of a part, without Progress if there is none; how many sends of it may have
-// worked; and when the first of them began. If an earlier attempt started the step, it may have sent
-// the first part.
+// lookUp returns the record of a part, without Progress if there is none; how many sends of it may have worked; and
+// when the first of them began. If an earlier attempt started the step, it may have sent the first part.
 func (p *parts) lookUp(n int) (r core.Record, sends int, since time.Time) {
 	key := p.step
 	key.Part = uint16(n)

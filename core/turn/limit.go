@@ -93,8 +93,7 @@ func (a *limiter) mayNotify(person core.Path, now time.Time) bool {
 	return p.claimNotice(now)
 }
 
-// claimNotice reports whether one of these users may be notified of a limit now, and notes it for all
-// of them.
+// claimNotice reports whether one of these users may be notified of a limit now, and notes it for all of them.
 func (a *limiter) claimNotice(people []core.Path, now time.Time) (due bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

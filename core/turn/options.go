@@ -45,8 +45,7 @@ type Settings struct {
 	// after it was last asked; 0: never for that reason.
 	AmbientMessages int
 	AmbientEvery    time.Duration
-	// Attention is how long after an answer the same user need not address the bot
-	// again; 0: not at all.
+	// Attention is how long after an answer the same user need not address the bot again; 0: not at all.
 	Attention time.Duration
 	Blind     bool   // messages that are not answered are not stored
 	Bots      bool   // other bots are answered, for a few rounds

@@ -8,8 +8,7 @@ import (
 	"synthbot/core/prompt"
 )
 
-// Preview builds the prompt that a message would produce now, by the same steps
-// as a turn, and changes nothing.
+// Preview builds the prompt that a message would produce now, by the same steps as a turn, and changes nothing.
 func (t *Turns) Preview(ctx context.Context, m core.Message, l llm.Limits) (prompt.Prompt, error) {
 	with := t.setup.Load()
 	with.raiseRank(&m)

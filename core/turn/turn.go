@@ -3,31 +3,25 @@
 //
 // # The queue
 //
-// The log of a place is its queue. An entry waits if it was due when it was
-// received and lies behind the place's answered mark. Each place with waiting
-// entries has a goroutine. Order holds inside a place; places run in parallel.
+// The log of a place is its queue. An entry waits if it was due when it was received and lies behind the place's
+// answered mark. Each place with waiting entries has a goroutine. Order holds inside a place; places run in parallel.
 //
-// Chat commands are a queue of their own: they wait for the commands before
-// them, and not for messages. A message waits for the commands before it. The
-// end of a command settles only its own entry; the mark moves past it when the
+// Chat commands are a queue of their own: they wait for the commands before them, and not for messages. A message
+// waits for the commands before it. The end of a command settles only its own entry; the mark moves past it when the
 // entries before it are answered.
 //
 // # One turn
 //
-// Method answer lists the steps: load (worker.go: what waits; the attempt is
-// committed) → recheck (voice messages become text) → decide (an answer to a
-// question) → gather (hints, injections, attachments) → ask and check (an engine
-// answers; the corrector asks again) → execute (the accepted plan, journalled step
-// by step) → follow up (outputs go back to the model) → deliver (nobody is left
-// without a reply; a voice message is also answered by voice) → close (what was
-// sent joins the history and the mark moves, in one commit).
-// After a crash a turn continues where its journal ends.
+// Method answer lists the steps: load (worker.go: what waits; the attempt is committed) → recheck (voice messages
+// become text) → decide (an answer to a question) → gather (hints, injections, attachments) → ask and check (an
+// engine answers; the corrector asks again) → execute (the accepted plan, journalled step by step) → follow up
+// (outputs go back to the model) → deliver (nobody is left without a reply; a voice message is also answered by
+// voice) → close (what was sent joins the history and the mark moves, in one commit). After a crash a turn continues
+// where its journal ends.
 //
-// Retries of engines, streaming and budgets belong to the Asker or the catalogue,
-// never to this package.
+// Retries of engines, streaming and budgets belong to the Asker or the catalogue, never to this package.
 //
-// The package is larger than most: intake, the journal and the turn together
-// ensure that nothing is done twice.
+// The package is larger than most: intake, the journal and the turn together ensure that nothing is done twice.
 package turn
 
 import (
@@ -285,8 +279,7 @@ func (t *turn) deliver(ctx context.Context) (err error) {
 	return err
 }
 
-// firstRound and lastRound are the rounds in which the model is asked. The last one
-// offers message actions only.
+// firstRound and lastRound are the rounds in which the model is asked. The last one offers message actions only.
 const (
 	firstRound = 1
 	lastRound  = 3

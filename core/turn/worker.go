@@ -15,10 +15,9 @@ import (
 	"synthbot/core/watch"
 )
 
-// A turn is tried three times. The fourth try only apologises. If that fails, too, the turn
-// is set aside silently. When the process crashes, any turn that ran may be the cause: so
-// the first two tries that a crash cut short do not count, and from then on the turn does
-// not run at the same time as another suspect.
+// A turn is tried three times. The fourth try only apologises. If that fails, too, the turn is set aside silently.
+// When the process crashes, any turn that ran may be the cause: so the first two tries that a crash cut short do not
+// count, and from then on the turn does not run at the same time as another suspect.
 const (
 	maxTries  = 3
 	freeTries = 2

@@ -145,9 +145,8 @@ const (
 	allDepth   = 300 // of an interface
 )
 
-// NamesOf returns the names of places and users, for admins. It calls known, which returns "" for an
-// unknown name and may be nil, and then searches the newest entries. Paths without a name are
-// left out.
+// NamesOf returns the names of places and users, for admins. It calls known, which returns "" for an unknown name and
+// may be nil, and then searches the newest entries. Paths without a name are left out.
 func NamesOf(v core.View, known func(core.Path) string, paths ...core.Path) (map[core.Path]string, error) {
 	names, wanted := make(map[core.Path]string), make(map[core.Path]bool)
 	for _, p := range paths {

@@ -34,9 +34,8 @@ type TurnStage struct {
 	Private bool
 }
 
-// StageObserver is the ability to observe the stages of turns. ObserveStage returns at once. In
-// a place one turn and one chat command may run at the same time. The last stage is StageOver,
-// and comes after Observer's TurnEnd.
+// StageObserver is the ability to observe the stages of turns. ObserveStage returns at once. In a place one turn and
+// one chat command may run at the same time. The last stage is StageOver, and comes after Observer's TurnEnd.
 type StageObserver interface {
 	ObserveStage(TurnStage)
 }
