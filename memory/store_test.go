@@ -108,5 +108,5 @@ func boltCheck(db *DB) error {
 }
 
 func TestStore(t *testing.T) {
-	coretest.TestStore(t, func(t *testing.T, dir string) core.Store { return open(t, dir) })
+	coretest.TestStore(t, func(t *testing.T, dir string) coretest.Store { return open(t, dir) })
 }

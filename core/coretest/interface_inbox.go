@@ -61,8 +61,7 @@ func (b *Inbox) Events() []core.Event {
 // Wait waits until there are n events, and returns all.
 func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 	t.Helper()
-	late := time.NewTimer(Patience)
-	defer late.Stop()
+	late := time.After(Patience)
 	for {
 		b.mu.Lock()
 		if len(b.events) >= n {
@@ -76,7 +75,7 @@ func (b *Inbox) Wait(t testing.TB, n int) []core.Event {
 		b.mu.Unlock()
 		select {
 		case <-came:
-		case <-late.C:
+		case <-late:
 			t.Fatalf("%d events came in, want %d", have, n)
 		}
 	}
@@ -152,11 +151,9 @@ func Again(ctx context.Context, send func() error) (err error) {
 		if !errors.Is(err, core.ErrUnknownOutcome) && !errors.Is(err, core.ErrAway) {
 			return err
 		}
-		late := time.NewTimer(pause)
 		select {
-		case <-late.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			late.Stop()
 			return err
 		}
 	}
@@ -205,20 +202,17 @@ func listen(t testing.TB, w World, in *Inbox) *listening {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Listen(ctx, in) }()
-	var once sync.Once
-	l := &listening{d, in, func() {
-		once.Do(func() {
-			cancel()
-			select {
-			case err := <-done:
-				if err != nil {
-					t.Errorf("Listen: %v", err)
-				}
-			case <-time.After(Patience):
-				t.Error("Listen has not returned after its context ended")
+	l := &listening{d, in, sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("Listen: %v", err)
 			}
-		})
-	}}
+		case <-time.After(Patience):
+			t.Error("Listen has not returned after its context ended")
+		}
+	})}
 	t.Cleanup(l.stop)
 	return l
 }

@@ -1,6 +1,7 @@
 package coretest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -25,12 +26,7 @@ func NewPlugin(name string, actions ...core.Action) *Plugin {
 		if a.Schema == nil {
 			a.Schema = json.RawMessage(`{"type":"object"}`)
 		}
-		if a.Brief == "" {
-			a.Brief = "Do something for a test"
-		}
-		if a.Effects == 0 {
-			a.Effects = core.EffectNone
-		}
+		a.Brief, a.Effects = cmp.Or(a.Brief, "Do something for a test"), cmp.Or(a.Effects, core.EffectNone)
 		do := a.Do
 		if do == nil {
 			do = func(_ context.Context, c core.Call) (core.Result, error) {

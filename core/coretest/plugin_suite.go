@@ -190,11 +190,9 @@ func endsSoon(t *testing.T, what string, f func()) {
 		defer close(over)
 		f()
 	}()
-	timer := time.NewTimer(soon)
-	defer timer.Stop()
 	select {
 	case <-over:
-	case <-timer.C:
+	case <-time.After(soon):
 		t.Fatalf("%s has not returned after its context ended", what)
 	}
 }

@@ -13,11 +13,20 @@ import (
 	"synthbot/core"
 )
 
-// OpenStore opens the store in dir. It has everything that was committed to an earlier
-// store in the same dir, whether that was closed or not.
-type OpenStore func(t *testing.T, dir string) core.Store
+// Store is a core.Store that also stores facts and the items of plugins.
+type Store interface {
+	core.Store
+	core.Facts
+	// Forget erases what is stored about a user.
+	Forget(ctx context.Context, person core.Path) error
+	Items(plugin string) core.Items
+}
 
-// TestStore checks that a core.Store keeps its contract.
+// OpenStore opens the store in dir. It has everything that was committed to an earlier store in the same dir,
+// whether that was closed or not.
+type OpenStore func(t *testing.T, dir string) Store
+
+// TestStore checks that a Store keeps its contracts.
 func TestStore(t *testing.T, open OpenStore) {
 	for _, group := range []map[string]func(*testing.T, *testedStore){
 		logCases(), changeCases(), moveCases(), dueCases(), settledCases(), readCases(), journalCases(), callCases(),
@@ -36,7 +45,7 @@ func TestStore(t *testing.T, open OpenStore) {
 
 // testedStore is a store under test. Its methods fail the test instead of returning errors.
 type testedStore struct {
-	core.Store
+	Store
 	t    *testing.T
 	dir  string
 	open OpenStore

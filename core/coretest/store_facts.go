@@ -14,30 +14,14 @@ import (
 	"synthbot/core/epochs"
 )
 
-// factStore is a store that also stores facts.
-type factStore interface {
-	core.Facts
-	// Forget erases what is stored about a user.
-	Forget(ctx context.Context, person core.Path) error
-}
-
 var (
 	jayPath = core.MustPath("house/@user/7")
 	annPath = core.MustPath("house/@user/8")
 )
 
-func (s *testedStore) facts() factStore {
-	s.t.Helper()
-	k, ok := s.Store.(factStore)
-	if !ok {
-		s.t.Skip("keeps no facts")
-	}
-	return k
-}
-
 func (s *testedStore) save(f core.Fact) core.Fact {
 	s.t.Helper()
-	saved, err := s.facts().SaveFact(context.Background(), f)
+	saved, err := s.SaveFact(context.Background(), f)
 	if err != nil {
 		s.t.Fatalf("SaveFact: %v", err)
 	}
@@ -50,7 +34,7 @@ func (s *testedStore) recall(q core.FactQuery) []string {
 	if q.N == 0 {
 		q.N = 100
 	}
-	found, err := s.facts().Recall(context.Background(), q)
+	found, err := s.Recall(context.Background(), q)
 	if err != nil {
 		s.t.Fatalf("Recall: %v", err)
 	}
@@ -86,7 +70,7 @@ func factCases() map[string]func(*testing.T, *testedStore) {
 			s.save(core.Fact{Text: "jay has a red bicycle", Origin: kitchen})
 			s.save(core.Fact{Text: "the red door", Origin: kitchen})
 			s.save(core.Fact{Text: "a red hat", Origin: kitchen})
-			found, err := s.facts().Recall(context.Background(), core.FactQuery{See: []core.Path{kitchen}, Text: "red bicycle", N: 3})
+			found, err := s.Recall(context.Background(), core.FactQuery{See: []core.Path{kitchen}, Text: "red bicycle", N: 3})
 			if err != nil || len(found) != 3 || found[0].Text != "jay has a red bicycle" {
 				t.Errorf("%+v, %v", found, err)
 			}
@@ -116,19 +100,19 @@ func factCases() map[string]func(*testing.T, *testedStore) {
 		"others' facts stay, each with who told it": othersStay,
 		"a fact is changed and dropped from where it is seen": func(t *testing.T, s *testedStore) {
 			f := s.save(core.Fact{Text: "a secret", Origin: garden})
-			_, err := s.facts().SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen})
+			_, err := s.SaveFact(context.Background(), core.Fact{ID: f.ID, Text: "changed", Origin: kitchen})
 			wantError(t, "SaveFact from elsewhere", err, core.ErrUnknown)
-			wantError(t, "DropFact from elsewhere", s.facts().DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
+			wantError(t, "DropFact from elsewhere", s.DropFact(context.Background(), f.ID, kitchen, street), core.ErrUnknown)
 			changed := s.save(core.Fact{ID: f.ID, Text: "told in the shed", Origin: shed})
 			same(t, "its origin", changed.Origin, garden)
 			same(t, "found", s.recall(core.FactQuery{See: []core.Path{garden}}), []string{"told in the shed"})
-			wantError(t, "DropFact", s.facts().DropFact(context.Background(), f.ID, street, shed), nil)
-			wantError(t, "DropFact again", s.facts().DropFact(context.Background(), f.ID, shed), core.ErrUnknown)
+			wantError(t, "DropFact", s.DropFact(context.Background(), f.ID, street, shed), nil)
+			wantError(t, "DropFact again", s.DropFact(context.Background(), f.ID, shed), core.ErrUnknown)
 			same(t, "left", len(s.recall(core.FactQuery{See: []core.Path{garden}})), 0)
 		},
 		"what cannot be a fact is refused": func(t *testing.T, s *testedStore) {
 			for name, f := range map[string]core.Fact{"empty": {}, "endless": {Text: strings.Repeat("x", 1<<20)}, "no such": {ID: "zzzz", Text: "x"}} {
-				if _, err := s.facts().SaveFact(context.Background(), f); err == nil {
+				if _, err := s.SaveFact(context.Background(), f); err == nil {
 					t.Errorf("%s: no error", name)
 				}
 			}
@@ -167,7 +151,6 @@ func factsStay(t *testing.T, s *testedStore) {
 // forgottenBeside: the answer to a command that was settled beside a running turn is erased with
 // the command's author, whether it is written before or after that.
 func forgottenBeside(t *testing.T, s *testedStore) {
-	k := s.facts()
 	other := asked(kitchen, "1", "still waits")
 	other.Message.Author.ID = "8"
 	var turns []core.TurnID
@@ -182,7 +165,7 @@ func forgottenBeside(t *testing.T, s *testedStore) {
 	}
 	s.commit(end(turns[0]))
 	s.commit(&core.Batch{Journal: end(turns[1]).Journal})
-	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), jayPath), nil)
 	s.commit(end(turns[1]))
 	s.reopen()
 	for _, e := range s.last(kitchen, 100) {
@@ -199,7 +182,6 @@ func forgottenBeside(t *testing.T, s *testedStore) {
 // forgottenAsker: the answer of a turn in which somebody else decides what a user asked for is erased with that user,
 // whether it is written before or after that. The turn writes no records afterwards, either.
 func forgottenAsker(t *testing.T, s *testedStore) {
-	k := s.facts()
 	asks := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "1", "SECRET"))[0].Message.Seq}
 	s.commit(&core.Batch{Answered: []core.TurnID{asks}})
 	decide := func(id string) (core.TurnID, *core.Batch) {
@@ -218,8 +200,8 @@ func forgottenAsker(t *testing.T, s *testedStore) {
 	s.commit(end)
 	turn, end := decide("3")
 	s.commit(&core.Batch{Journal: end.Journal})
-	began := epochs.WithTurn(t.Context(), turn, k.Epoch())
-	wantError(t, "Forget", k.Forget(t.Context(), jayPath), nil)
+	began := epochs.WithTurn(t.Context(), turn, s.Epoch())
+	wantError(t, "Forget", s.Forget(t.Context(), jayPath), nil)
 	step := core.Key{Turn: asks, Round: 1, Step: 1}
 	done := []core.Record{{Key: step, Progress: core.ProgressDone, Data: []byte(`"SECRET"`)}}
 	wantError(t, "Commit", s.Commit(began, &core.Batch{Journal: done}), nil)
@@ -237,7 +219,6 @@ func forgottenAsker(t *testing.T, s *testedStore) {
 
 // forgotten: everything about a user is erased, and turns and facts that were begun before store nothing about them.
 func forgotten(t *testing.T, s *testedStore) {
-	k := s.facts()
 	mine := func(id, text string) core.Entry { e := said(kitchen, id, text); e.Message.Author.ID = "8"; return e }
 	quoting := mine("3", "as he said")
 	quoting.Message.ReplyTo = &core.Quote{ID: "1", From: core.Author{ID: "7", Name: "Jay"}, Text: "SECRET one"}
@@ -250,19 +231,19 @@ func forgotten(t *testing.T, s *testedStore) {
 	running := core.TurnID{Path: kitchen, Seq: s.append(asked(kitchen, "4", "SECRET two"))[0].Message.Seq}
 	opened := core.Record{Key: core.Key{Turn: running}, Progress: core.ProgressStarted, Data: []byte(`{"last":6,"attempts":1}`)}
 	s.commit(&core.Batch{Journal: []core.Record{opened}})
-	epoch := k.Epoch()
+	epoch := s.Epoch()
 	s.save(core.Fact{Text: "SECRET about", Origin: kitchen, About: []core.Path{jayPath}})
 	s.save(core.Fact{Text: "SECRET by", Origin: kitchen, By: jayPath})
 	s.save(core.Fact{Text: "about ann", Origin: kitchen, About: []core.Path{annPath}})
-	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), jayPath), nil)
 
-	if _, err := k.SaveFact(epochs.With(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
+	if _, err := s.SaveFact(epochs.With(context.Background(), epoch), core.Fact{Text: "SECRET again", About: []core.Path{jayPath}}); !errors.Is(err, core.ErrForgotten) {
 		t.Errorf("SaveFact of what was read before: %v, want %v", err, core.ErrForgotten)
 	}
 	turn := epochs.WithTurn(context.Background(), running, epoch)
-	_, err := k.SaveFact(turn, core.Fact{Text: "SECRET that names nobody", Origin: kitchen})
+	_, err := s.SaveFact(turn, core.Fact{Text: "SECRET that names nobody", Origin: kitchen})
 	wantError(t, "SaveFact of a turn that answers them", err, core.ErrForgotten)
-	_, err = s.items("quiz").Put(turn, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`"SECRET"`)})
+	_, err = s.Items("quiz").Put(turn, core.Item{Path: kitchen, Key: "k", Value: json.RawMessage(`"SECRET"`)})
 	wantError(t, "Put of a turn that answers them", err, core.ErrForgotten)
 	late := said(kitchen, "r2", "you say SECRET")
 	late.Self = true
@@ -296,14 +277,13 @@ func forgotten(t *testing.T, s *testedStore) {
 // never had it: as a message, a quote, a forward, or the message that a command is about. Nor are
 // quotes of the bot's answers to them. What they write afterwards is stored.
 func oldWords(t *testing.T, s *testedStore) {
-	k := s.facts()
 	request := asked(kitchen, "1", "forget me")
 	request.Message.Time = time.Now().Add(30 * time.Second).Truncate(time.Second) // the platform's clock is ahead
 	s.append(request)
 	reply := said(kitchen, "r1", "SECRET answer")
 	reply.Self, reply.Message.Author = true, core.Author{ID: "99", Name: "Bot", Bot: true}
 	s.commit(&core.Batch{Append: []core.Entry{reply}, Answered: []core.TurnID{{Path: kitchen, Seq: 1}}})
-	wantError(t, "Forget", k.Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), jayPath), nil)
 	before, then := request.Message.Time.Add(-time.Second), request.Message.Time
 	jay := core.Author{ID: "7", Name: "Jay"}
 	ann := func(id, text string) core.Entry {
@@ -362,7 +342,7 @@ func oldForwards(t *testing.T, s *testedStore) {
 	request := asked(kitchen, "1", "forget me")
 	request.Message.Time = time.Now().Truncate(time.Second)
 	s.append(kept, asked(garden, "g7", "SECRET"), request)
-	wantError(t, "Forget", s.facts().Forget(context.Background(), jayPath), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), jayPath), nil)
 	before, then := request.Message.Time, request.Message.Time.Add(time.Second)
 	forward := core.Foreign{Kind: core.ForeignForward, From: core.Author{Name: "Jay"}, Text: "SECRET", Time: before}
 	foreign := []core.Foreign{forward, forward, forward, forward, {Kind: core.ForeignEmbed, Text: "a card"}}
@@ -398,7 +378,7 @@ func wrongClocks(t *testing.T, s *testedStore) {
 			}
 			s.append(words("last", last))
 			person := core.MustPath("house/@user/" + who)
-			wantError(t, "Forget", s.facts().Forget(context.Background(), person), nil)
+			wantError(t, "Forget", s.Forget(context.Background(), person), nil)
 			b := &core.Batch{Append: []core.Entry{words("old", -20*time.Minute), words("new", 20*time.Minute)}}
 			s.commit(b)
 			same(t, fmt.Sprintf("known, %s ahead, last heard %s ago", ahead, -last), b.Known, []bool{true, false})
@@ -422,7 +402,7 @@ func othersStay(t *testing.T, s *testedStore) {
 	same(t, "all are kept", s.recall(see), []string{"jay lives in a cave", "jay lives in rome", "jay lives in rome", "jay lives in space"})
 	tell(eve, "jay lives in a hole", "home", core.RankMember)
 	same(t, "her own is replaced", s.recall(see), []string{"jay lives in a hole", "jay lives in rome", "jay lives in rome", "jay lives in space"})
-	wantError(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), eve), nil)
 	same(t, "hers go with her", s.recall(see), []string{"jay lives in rome", "jay lives in space"})
 
 	tell(eve, "jay lives in a cave", "home", core.RankMember)
@@ -432,9 +412,9 @@ func othersStay(t *testing.T, s *testedStore) {
 
 	s.save(core.Fact{Text: "we meet on friday", Origin: kitchen, Topic: "meeting", By: eve})
 	s.save(core.Fact{Text: "we meet on monday", Origin: kitchen, Topic: "meeting", By: annPath, Rank: core.RankModerator})
-	wantError(t, "Forget", s.facts().Forget(context.Background(), eve), nil)
+	wantError(t, "Forget", s.Forget(context.Background(), eve), nil)
 	same(t, "what others say now stays", s.recall(see), []string{"jay lives in oslo", "we meet on monday"})
-	found, err := s.facts().Recall(context.Background(), core.FactQuery{See: see.See, N: 9})
+	found, err := s.Recall(context.Background(), core.FactQuery{See: see.See, N: 9})
 	for _, f := range found {
 		for _, old := range f.Former {
 			if old.By == eve || err != nil {
