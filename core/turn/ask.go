@@ -335,14 +335,10 @@ func failureText(err error, done bool) string {
 	}
 	code := "E-ENGINE"
 	if m, ok := errors.AsType[*llm.Error](err); ok {
-		switch m.Kind {
-		case llm.ErrorTooLong:
-			code = "E-LONG"
-		case llm.ErrorRetryLater:
-			code = "E-BUSY"
-		case llm.ErrorRefused:
-			code = "E-REFUSED"
+		codes := map[llm.ErrorKind]string{
+			llm.ErrorTooLong: "E-LONG", llm.ErrorRetryLater: "E-BUSY", llm.ErrorRefused: "E-REFUSED",
 		}
+		code = cmp.Or(codes[m.Kind], code)
 	}
 	switch {
 	case done:

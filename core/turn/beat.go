@@ -11,7 +11,6 @@ import (
 
 // beat is the Data of an event of core.KindBeat, as JSON.
 type beat struct {
-	Name    string   `json:"beat"`
 	Quiet   bool     `json:"quiet,omitempty"`   // the turn may send nothing
 	Actions []string `json:"actions,omitempty"` // patterns of the only actions that it may use; none: all
 }

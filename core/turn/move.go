@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 
 	"synthbot/core"
@@ -88,9 +89,7 @@ func (p *worker) waitForFormer() bool {
 // the configuration names that.
 func (t *Turns) judgedAs(s *setup, place core.Path) core.Path {
 	t.mu.Lock()
-	if to, ok := t.moved.to[place]; ok {
-		place = to
-	}
+	place = cmp.Or(t.moved.to[place], place)
 	var former []core.Path
 	for from, to := range t.moved.to {
 		if to == place {
