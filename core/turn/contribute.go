@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/hint"
 )
 
 // Bounds of what plugins add to a prompt.
@@ -25,16 +24,8 @@ type contribution struct {
 	ask    func() (take func(), err error)
 }
 
-// added is what plugins add to a prompt.
-type added struct {
-	hints            []hint.Hint
-	injections, bios map[string]json.RawMessage
-}
-
 // contributions returns the calls of plugins: for hints, for injections, and for bios of the people.
-func (in *input) contributions(
-	ctx context.Context, s core.Scene, people []core.Author, all *added,
-) (list []contribution) {
+func (in *input) contributions(ctx context.Context, s core.Scene, people []core.Author) (list []contribution) {
 	t, late := in.turn, ctx.Done()
 	plugins := &t.setup.Plugins
 	for _, r := range plugins.Recons {
@@ -44,7 +35,7 @@ func (in *input) contributions(
 		}
 		list = append(list, contribution{name, late, func() (func(), error) {
 			found, err := r.Recon(ctx, s)
-			return func() { all.hints = append(all.hints, found...) }, err
+			return func() { in.hints = append(in.hints, found...) }, err
 		}})
 	}
 	for name, i := range plugins.Injectors {
@@ -57,7 +48,7 @@ func (in *input) contributions(
 					limit = foreign.MaxForeign()
 				}
 				if len(value) > 0 && t.fits(name, value, limit) {
-					all.injections[name] = value
+					in.parts.Injections[name] = value
 					in.foreign = in.foreign || ok
 				}
 			}, err
@@ -69,7 +60,7 @@ func (in *input) contributions(
 			return func() {
 				for id, bio := range found {
 					if t.fits("bios", bio, maxBio) {
-						all.bios[id] = bio
+						in.bios[id] = bio
 					}
 				}
 			}, err
@@ -98,15 +89,15 @@ type participant struct {
 }
 
 // participants describes all people in a group, and in private those with a bio.
-func (in *input) participants(people []core.Author, bios map[string]json.RawMessage) (all []json.RawMessage) {
+func (in *input) participants(people []core.Author) (all []json.RawMessage) {
 	t := in.turn
-	if t.who.Private && len(bios) == 0 {
+	if t.who.Private && len(in.bios) == 0 {
 		return nil
 	}
 	marks := in.parts.Marks()
 	for _, a := range people {
-		if !t.who.Private || bios[a.ID] != nil {
-			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, bios[a.ID]})
+		if !t.who.Private || in.bios[a.ID] != nil {
+			raw, _ := json.Marshal(participant{a.Name, cmp.Or(marks.Of(t.path, a), a.Tag), a.Bot, in.bios[a.ID]})
 			all = append(all, raw)
 		}
 	}

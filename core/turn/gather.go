@@ -12,6 +12,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/action"
 	"synthbot/core/epochs"
+	"synthbot/core/hint"
 	"synthbot/core/plan"
 	"synthbot/core/prompt"
 	"synthbot/core/txt"
@@ -30,12 +31,14 @@ type input struct {
 	parts    prompt.Parts
 	window   *[]core.Entry // holds the history until the turn is over; nil: it must not be reused
 	gathered bool
-	unheard  string        // why a voice message has no text; "": all have one
-	said     *core.Entry   // what the message replies to, if the turn answers only one; nil: nothing
-	tainted  bool          // a message replies to one that afterStrangers reports, or presses its button
-	foreign  bool          // plugins added what strangers wrote
-	withheld []string      // actions that the prompt does not show
-	patience time.Duration // how long plugins may take; 0: contributionTime
+	unheard  string                     // why a voice message has no text; "": all have one
+	said     *core.Entry                // what the message replies to, if the turn answers only one; nil: nothing
+	tainted  bool                       // a message replies to one that afterStrangers reports, or presses its button
+	foreign  bool                       // plugins added what strangers wrote
+	hints    []hint.Hint                // of plugins
+	bios     map[string]json.RawMessage // of plugins, by the ids of users
+	withheld []string                   // actions that the prompt does not show
+	patience time.Duration              // how long plugins may take; 0: contributionTime
 }
 
 // load reads what the prompt shows from the store.
@@ -181,10 +184,10 @@ func (in *input) gather(ctx context.Context) {
 	}
 	in.gathered = true
 	t, s, people := in.turn, in.scene(), in.people()
-	all := added{injections: make(map[string]json.RawMessage), bios: make(map[string]json.RawMessage)}
+	in.parts.Injections, in.bios = make(map[string]json.RawMessage), make(map[string]json.RawMessage)
 	soon, cancel := context.WithTimeout(ctx, cmp.Or(in.patience, contributionTime))
 	defer cancel()
-	list := in.contributions(soon, s, people, &all)
+	list := in.contributions(soon, s, people)
 	files := in.attachments()
 	if len(files) > 0 {
 		later, cancel := context.WithTimeout(ctx, openTime)
@@ -225,11 +228,11 @@ func (in *input) gather(ctx context.Context) {
 	}
 	epoch, _, _ := epochs.Of(ctx)
 	in.parts.Cache = t.setup.cache.In(epoch)
-	in.describe(people, &all)
+	in.describe(people)
 }
 
 // describe adds the bot, the place, the messages and what plugins contributed to the prompt.
-func (in *input) describe(people []core.Author, all *added) {
+func (in *input) describe(people []core.Author) {
 	t, o := in.turn, &in.turn.setup.Options
 	iface := t.path.Interface()
 	_, chat := t.snapshot.Message(iface)
@@ -242,9 +245,8 @@ func (in *input) describe(people []core.Author, all *added) {
 	in.parts.Zone = o.Clock().Location()
 	in.parts.Messages = t.messages
 	in.parts.Lite, in.parts.Scope = o.Prompt.Lite, in.settings.Scope
-	in.parts.Injections = all.injections
-	in.parts.Participants = in.participants(people, all.bios)
-	r := prompt.Merge(all.hints, in.settings.Language, o.Prompt.Language)
+	in.parts.Participants = in.participants(people)
+	r := prompt.Merge(in.hints, in.settings.Language, o.Prompt.Language)
 	r.Instructions = append(r.Instructions, in.occasion()...)
 	if in.unheard != "" {
 		r.Instructions = append(r.Instructions,
