@@ -22,10 +22,12 @@ const (
 	pulseAge  = time.Second
 )
 
-// health holds the latest test of the store. Calls that wait at the same time share one test.
+// health tests the store. Calls that wait at the same time share one test.
 type health struct {
 	tests singleflight.Group
-	began time.Time // the last test; only tests use this and err
+
+	// Of the latest test; owned by the one that runs.
+	began time.Time
 	err   error
 }
 
