@@ -97,9 +97,10 @@ func TestEditedWhileHeard(t *testing.T) {
 
 func TestSpokenNamesWake(t *testing.T) {
 	b := listening(t, withSpeech, plan("Yes?"))
-	b.receive(voice("1", "7", "Bob, are you there", false))
-	b.receive(voice("2", "8", "Aria, are you there", false))
-	b.receive(voice("3", "9", "noise", false))
+	b.receive( // at once, so that the reply comes last
+		voice("1", "7", "Bob, are you there", false), voice("2", "8", "Aria, are you there", false),
+		voice("3", "9", "noise", false),
+	)
 	b.ended(3)
 	b.holds("Yes?")
 	b.history("Bob, are you there", "Aria, are you there", "", "Yes?")
