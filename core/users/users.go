@@ -194,16 +194,13 @@ func collect(names map[core.Path]string, wanted map[core.Path]bool, entries []co
 		if e.Self || m.Author.Name == "" {
 			continue
 		}
-		found := []core.Path{}
-		person, err := m.Path.Person(m.Author.ID)
-		if err == nil {
-			found = append(found, person)
-		}
+		person, _ := m.Path.Person(m.Author.ID) // zero without an id
+		found := []core.Path{person}
 		if m.Private {
 			found = append(found, m.Path)
 		}
 		for _, p := range found {
-			if wanted[p] {
+			if wanted[p] && !p.IsZero() {
 				names[p] = m.Author.Name
 				delete(wanted, p)
 			}
