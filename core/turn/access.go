@@ -80,27 +80,35 @@ func (s *setup) isWanted(e *core.Entry, place core.Path, asks bool) bool {
 		return true
 	}
 	now := e.Event // with the rank that the configuration gives now
-	m := &now.Message
-	m.Path = place
+	now.Message.Path = place
+	answers := false // see answersQuestion; gates have admitted any other yes or no
+	if asks && e.Kind == core.KindMessage {
+		_, answers = s.yesOrNo(&now.Message)
+	}
+	v, ok := s.judge(&now, answers, true)
+	quietly := answers || s.isAnsweredWhileQuiet(&now)
+	return ok && (v.Admission == gate.Admit || v.Admission == gate.Quiet && quietly)
+}
+
+// judge raises the author's rank, and returns what access and gates decide; again is as in gate.Gate. ok is false if the
+// author has no access. If the event answers a question, it counts as a press of a button, which has no text to judge.
+func (s *setup) judge(e *core.Event, answers, again bool) (v gate.Verdict, ok bool) {
+	m := &e.Message
 	s.raiseRank(m)
 	if !s.admits(m) {
-		return false
+		return v, false
 	}
-	if now.Command != nil && s.isOpenCommand(&now) {
-		return true
+	if e.Command == nil || !s.isOpenCommand(e) {
+		judged := *m
+		if answers {
+			judged.Text = ""
+		}
+		v = s.askGates(&judged, again)
 	}
-	answers := false
-	if asks && e.Kind == core.KindMessage {
-		_, answers = s.yesOrNo(m)
+	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
+		v.Admission = gate.Quiet
 	}
-	if answers { // see answersQuestion; gates have admitted any other yes or no
-		m.Text = ""
-	}
-	v := s.askGates(m, true)
-	if v.Admission == gate.Admit && !s.Places.Asleep(m.Path) {
-		return true
-	}
-	return v.Admission <= gate.Quiet && (answers || s.isAnsweredWhileQuiet(&now))
+	return v, true
 }
 
 // Allows reports whether allow lists the user, the place, or a place above it.

@@ -270,28 +270,15 @@ func (s *setup) verdict(e *core.Event, answers bool) (v gate.Verdict, ok bool) {
 	case e.Reply != "": // of a plugin
 		return gate.Verdict{Reply: e.Reply}, !isListed(s.Access.Deny, core.Path{}, m)
 	}
-	s.raiseRank(m)
-	if !s.admits(m) {
-		return v, false
-	}
 	switch e.Kind {
 	case core.KindMessage:
 		s.findName(m)
 	case core.KindCommand, core.KindPress, core.KindReminder:
-	default:
-		return v, true // it wants no answer
+	default: // it wants no answer
+		s.raiseRank(m)
+		return v, s.admits(m)
 	}
-	if e.Command == nil || !s.isOpenCommand(e) {
-		judged := *m
-		if answers {
-			judged.Text = ""
-		}
-		v = s.askGates(&judged, false)
-	}
-	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
-		v.Admission = gate.Quiet
-	}
-	return v, true
+	return s.judge(e, answers, false)
 }
 
 // isOpenCommand reports whether the event calls a command that anybody may call.
