@@ -90,8 +90,8 @@ func (s *setup) isWanted(e *core.Entry, place core.Path, asks bool) bool {
 	return ok && (v.Admission == gate.Admit || v.Admission == gate.Quiet && quietly)
 }
 
-// judge raises the author's rank, and returns what access and gates decide; again is as in gate.Gate. ok is false if the
-// author has no access. If the event answers a question, it counts as a press of a button, which has no text to judge.
+// judge raises the author's rank, and returns what access and gates decide; again is as in gate.Gate. ok is false if
+// the author has no access. An answer to a question counts as a press of a button, which has no text to judge.
 func (s *setup) judge(e *core.Event, answers, again bool) (v gate.Verdict, ok bool) {
 	m := &e.Message
 	s.raiseRank(m)
