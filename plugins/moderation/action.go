@@ -116,9 +116,8 @@ func (p *Plugin) Actions() []core.Action {
 		if err != nil {
 			return "", err
 		}
-		return p.holdUser(ctx, a, blocked, holdRequest{
-			name: b.Person, span: d, reason: b.Reason, onlyHere: b.OnlyHere,
-		})
+		r := holdRequest{name: b.Person, span: d, reason: b.Reason, onlyHere: b.OnlyHere}
+		return p.holdUser(ctx, a, blocked, r)
 	})
 	unblock := byModerator(unblockAction, func(ctx context.Context, a *actor, u unblockPayload) (string, error) {
 		return p.releaseUser(ctx, a, blocked, u.Person)
@@ -128,7 +127,7 @@ func (p *Plugin) Actions() []core.Action {
 		if err != nil {
 			return "", err
 		}
-		return p.mute(ctx, a, m.Person, d, m.Reason)
+		return p.mute(ctx, a, holdRequest{name: m.Person, span: d, reason: m.Reason})
 	})
 	unmute := byModerator(unmuteAction, func(ctx context.Context, a *actor, u unmutePayload) (string, error) {
 		return p.unmute(ctx, a, u.Person)

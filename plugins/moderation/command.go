@@ -175,17 +175,33 @@ func unquoted(text string) (inner string, ok bool) {
 	return strings.TrimSpace(inner), rest != text && inner != rest && inner != ""
 }
 
+// holdUser blocks or mutes a user. It returns a text for the actor.
 func (p *Plugin) holdUser(ctx context.Context, a *actor, kind string, r holdRequest) (string, error) {
-	h, was, err := p.hold(ctx, a, kind, r)
+	u, err := p.findUser(ctx, a, r.name)
+	if err == nil {
+		err = p.checkRank(a, u)
+	}
+	action, scope := muteAction.Name, a.Path
+	if err == nil && kind == blocked {
+		action = blockAction.Name
+		scope, err = a.scope(r.onlyHere)
+	}
+	if err != nil {
+		return "", err
+	}
+	h := hold{
+		kind: kind, scope: scope, user: u.path, name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
+	}
+	if r.span > 0 {
+		h.until = p.host.Clock().Add(r.span).Truncate(time.Second)
+	}
+	h, was, err := p.records.start(ctx, a, h, r.reason)
 	if err != nil {
 		return "", err
 	}
 	undo := core.JSON(heldBefore{Person: h.user.String(), Before: was, Here: !h.scope.IsZero(), Number: h.number})
-	name, done := muteAction.Name, core.Result{Undo: undo}
-	if kind == blocked {
-		name = blockAction.Name
-	}
-	a.NoteDone(name, mutePayload{Person: h.label(), Reason: r.reason, Duration: txt.Span(r.span)}, done)
+	noted := mutePayload{Person: h.label(), Reason: r.reason, Duration: txt.Span(r.span)}
+	a.NoteDone(action, noted, core.Result{Undo: undo})
 	until := ending(h.until, p.host.Clock())
 	return fmt.Sprintf("%s is %s %s %s.", h.label(), participle(h.kind), where(h.scope), until), nil
 }
@@ -223,7 +239,8 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	done, err := p.mute(ctx, a, r.name, cmp.Or(r.span, p.config.MuteFor), r.reason)
+	r.span = cmp.Or(r.span, p.config.MuteFor)
+	done, err := p.mute(ctx, a, r)
 	return done + r.remark, err
 }
 
@@ -242,14 +259,15 @@ func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n in
 }
 
 // mute mutes a user or, without a name, the bot in the actor's place. It returns a text for the actor.
-func (p *Plugin) mute(ctx context.Context, a *actor, name string, span time.Duration, reason string) (string, error) {
-	if strings.TrimSpace(name) != "" {
-		return p.holdUser(ctx, a, muted, holdRequest{name: name, span: span, reason: reason})
+func (p *Plugin) mute(ctx context.Context, a *actor, r holdRequest) (string, error) {
+	if strings.TrimSpace(r.name) != "" {
+		return p.holdUser(ctx, a, muted, r)
 	}
-	h, was, err := p.mutePlace(ctx, a, span, reason)
+	until := p.host.Clock().Add(r.span).Truncate(time.Second)
+	h, was, err := p.records.start(ctx, a, quietIn(a.Path, until, 0), r.reason)
 	if err == nil {
 		done := core.Result{Undo: core.JSON(heldBefore{Before: was, Number: h.number})}
-		a.NoteDone(muteAction.Name, mutePayload{Reason: reason, Duration: txt.Span(span)}, done)
+		a.NoteDone(muteAction.Name, mutePayload{Reason: r.reason, Duration: txt.Span(r.span)}, done)
 	}
 	return "I am quiet here " + ending(h.until, p.host.Clock()) + ". `/unmute` ends it.", err
 }

@@ -39,7 +39,7 @@ func testForgotten(t *testing.T, act func(*Plugin) *actor, byID bool) {
 	if p.Judge(says("jay", "jay", "one"), false); p.Judge(says("jay", "jay", "two"), false).Reply == "" {
 		t.Fatal("no limit was reached")
 	}
-	if _, _, err := p.hold(t.Context(), act(p), blocked, holdRequest{name: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
+	if _, err := p.holdUser(t.Context(), act(p), blocked, holdRequest{name: "room/@user/jay", reason: "canary-reason", span: day}); err != nil {
 		t.Fatal(err)
 	}
 	jay := command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay", Name: "Canary-Jay"}}
@@ -136,7 +136,7 @@ func forgottenMeanwhile(t *testing.T, ctx context.Context) {
 					t.Error(err)
 				}
 			}
-			if _, _, err := p.hold(ctx, boss(p), blocked, holdRequest{name: jayPath.String(), reason: "canary"}); err != nil {
+			if _, err := p.holdUser(ctx, boss(p), blocked, holdRequest{name: jayPath.String(), reason: "canary"}); err != nil {
 				t.Fatal(err)
 			}
 			if f.forget != nil {
@@ -166,7 +166,7 @@ func TestModeratorForgottenMeanwhile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, _, err := p.mutePlace(epochs.With(t.Context(), 0), mia(p), time.Hour, ""); err != nil {
+	if _, err := p.mute(epochs.With(t.Context(), 0), mia(p), holdRequest{span: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if left := strings.ToLower(disk(t, s)); f.forget != nil || strings.Contains(left, "mia") {

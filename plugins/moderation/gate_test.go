@@ -30,7 +30,7 @@ func TestAllowedWhileBlocked(t *testing.T) {
 	}
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{})
-	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err != nil {
+	if _, err := p.holdUser(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err != nil {
 		t.Fatal(err)
 	}
 	passes := func(m *core.Message, again bool) bool { return p.Judge(m, again).Admission == gate.Quiet }
@@ -76,7 +76,7 @@ func TestAtOnce(t *testing.T) {
 		})
 		all.Go(func() {
 			for range 5 {
-				if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: path.String()}); err != nil {
+				if _, err := p.holdUser(t.Context(), boss(p), blocked, holdRequest{name: path.String()}); err != nil {
 					t.Error(err)
 				}
 				if n%2 == 0 {

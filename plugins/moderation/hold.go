@@ -227,33 +227,6 @@ type holdRequest struct {
 
 const maxReason = 300
 
-// hold blocks or mutes a user. It also returns the hold that this replaced, if any.
-func (p *Plugin) hold(
-	ctx context.Context, a *actor, kind string, request holdRequest,
-) (h hold, was *detail, err error) {
-	u, err := p.findUser(ctx, a, request.name)
-	if err != nil {
-		return h, nil, err
-	}
-	if err := p.checkRank(a, u); err != nil {
-		return h, nil, err
-	}
-	h = hold{
-		kind: kind, scope: a.Path, user: u.path,
-		name: txt.ClipLine(u.Name, maxName), tag: txt.ClipLine(u.Tag, maxName),
-	}
-	if kind == blocked {
-		h.scope, err = a.scope(request.onlyHere)
-	}
-	if err != nil {
-		return h, nil, err
-	}
-	if request.span > 0 {
-		h.until = p.host.Clock().Add(request.span).Truncate(time.Second)
-	}
-	return p.records.start(ctx, a, h, request.reason)
-}
-
 // start begins a hold, and logs it. It also returns the hold that this replaced, if any.
 func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_ hold, was *detail, err error) {
 	ctx, err = r.begin(ctx)
@@ -272,8 +245,12 @@ func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_
 	if ok && now.number == a.number { // a crash interrupted the call after this
 		return now, nil, r.logOnce(ctx, a.holdEvent(&now, reason))
 	}
-	if was, err = r.replacedBy(ctx, &h); err != nil {
-		return h, nil, err
+	if ok {
+		before, _, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
+		if err != nil {
+			return h, nil, err
+		}
+		before.Until, was = now.until, &before
 	}
 	h.number = a.number
 	if err := r.startHold(ctx, h, detail{h.name, h.tag, reason, r.host.Clock(), h.until}); err != nil {
@@ -399,20 +376,11 @@ func (p *Plugin) recordRelease(ctx context.Context, a *actor, h *hold) error {
 	if len(closed) > 0 {
 		r.notify("Your appeal was heard: you may talk to me again.", h.user)
 	}
+	var items []core.Item
 	for _, e := range closed {
-		if err := r.remove(ctx, h.user, appealKey+e.id); err != nil {
-			return err
-		}
+		items = append(items, e.items()...)
 	}
-	return nil
-}
-
-// mutePlace mutes the bot in the actor's place. It also returns the mute that this replaced, if any.
-func (p *Plugin) mutePlace(
-	ctx context.Context, a *actor, span time.Duration, reason string,
-) (h hold, was *detail, err error) {
-	until := p.host.Clock().Add(span).Truncate(time.Second)
-	return p.records.start(ctx, a, quietIn(a.Path, until, 0), reason)
+	return r.put(ctx, removals(items)...)
 }
 
 // unmutePlace lifts the mutes of the actor's place, and of those above, and returns how to restore them.

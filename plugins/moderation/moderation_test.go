@@ -110,7 +110,7 @@ func TestConform(t *testing.T) {
 		Name: "moderation",
 		Make: func(t *testing.T, s *plugintest.Harness) core.Plugin {
 			p := made(t, s, Config{})
-			if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
+			if _, err := p.holdUser(t.Context(), boss(p), blocked, holdRequest{name: "room/@user/jay"}); err != nil {
 				t.Fatal(err)
 			}
 			return p
@@ -126,10 +126,10 @@ func TestConform(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := plugintest.NewHarness(t, "moderation")
 	p := made(t, s, Config{Keep: 30 * day})
-	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
+	if _, err := p.holdUser(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String(), span: day}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := p.mutePlace(t.Context(), mia(p), time.Hour, ""); err != nil {
+	if _, err := p.mute(t.Context(), mia(p), holdRequest{span: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(t, p, "appeal", command.Call{Path: core.MustPath("room/jay"), Private: true, Author: core.Author{ID: "jay"}, Args: map[string]string{"text": "please"}}); err != nil {
@@ -178,11 +178,11 @@ func TestMoved(t *testing.T) {
 	a := mia(p)
 	a.Path = old
 	for _, kind := range []string{blocked, muted} {
-		if _, _, err := p.hold(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
+		if _, err := p.holdUser(t.Context(), a, kind, holdRequest{name: "jay", reason: "why"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := p.mutePlace(t.Context(), a, day, ""); err != nil {
+	if _, err := p.mute(t.Context(), a, holdRequest{span: day}); err != nil {
 		t.Fatal(err)
 	}
 	move := core.Event{Kind: core.KindMigration, To: next, Message: core.Message{Path: old, ID: "2"}}
@@ -225,7 +225,7 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("got %+v", v)
 		}
 	}
-	if _, _, err := p.hold(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
+	if _, err := p.holdUser(t.Context(), boss(p), blocked, holdRequest{name: jayPath.String()}); err == nil {
 		t.Error("a block was set although the blocks are unknown")
 	}
 	p.records.host.Items = fine

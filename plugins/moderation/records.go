@@ -230,10 +230,6 @@ func (r *records) put(ctx context.Context, items ...core.Item) error {
 	return nil
 }
 
-func (r *records) remove(ctx context.Context, path core.Path, key string) error {
-	return r.put(ctx, values.New(path, key, nil))
-}
-
 // ensureKey makes the key of the hashes if there is none. The caller holds change.
 func (r *records) ensureKey(ctx context.Context) error {
 	r.mu.Lock()
@@ -272,17 +268,6 @@ func (r *records) digest(user core.Path) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
-// replacedBy returns the detail of the hold that h will replace, or nil. The caller holds change.
-func (r *records) replacedBy(ctx context.Context, h *hold) (*detail, error) {
-	old, ok := r.current(h)
-	if !ok {
-		return nil, nil
-	}
-	d, _, err := values.Get[detail](ctx, r.host.Items, h.user, h.detailKey())
-	d.Until = old.until
-	return &d, err
-}
-
 // startHold begins a hold. If its user was forgotten meanwhile, it names nobody. The
 // caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
@@ -314,16 +299,13 @@ func (r *records) liftHold(ctx context.Context, h *hold) error {
 	if h.user.IsZero() {
 		return nil
 	}
-	return r.remove(ctx, h.user, h.detailKey())
+	return r.put(ctx, values.New(h.user, h.detailKey(), nil))
 }
 
 // current returns the active hold with the same key as h.
 func (r *records) current(h *hold) (current hold, ok bool) {
-	now := r.host.Clock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, old := range r.holds[h.digest] {
-		if old.key() == h.key() && isActive(old.until, now) {
+	for _, old := range r.activeOf(h.digest) {
+		if old.key() == h.key() {
 			return old, true
 		}
 	}
@@ -381,11 +363,14 @@ func (r *records) events(wanted func(*event) bool) (found []event) {
 	return found
 }
 
-func (r *records) holdsOf(user core.Path) (active []hold) {
+// holdsOf returns the active holds of a user. The caller holds change.
+func (r *records) holdsOf(user core.Path) []hold { return r.activeOf(r.digest(user)) }
+
+func (r *records) activeOf(digest string) (active []hold) {
 	now := r.host.Clock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, h := range r.holds[r.digest(user)] {
+	for _, h := range r.holds[digest] {
 		if isActive(h.until, now) {
 			active = append(active, h)
 		}
@@ -456,13 +441,11 @@ func (r *records) forget(ctx context.Context, user core.Path) error {
 	r.queue.items = slices.DeleteFunc(r.queue.items, func(i core.Item) bool { return i.Path == user })
 	r.queue.notices = slices.DeleteFunc(r.queue.notices, func(n notice) bool { return n.to == user })
 	r.mu.Unlock()
+	var deeds []core.Item
 	for _, e := range gone {
-		if e.by.IsZero() {
-			continue
-		}
-		if err := r.remove(ctx, e.by, didKey+e.id); err != nil {
-			return err
+		if !e.by.IsZero() {
+			deeds = append(deeds, values.New(e.by, didKey+e.id, nil))
 		}
 	}
-	return nil
+	return r.put(ctx, deeds...)
 }
