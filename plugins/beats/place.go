@@ -18,8 +18,7 @@ type place struct {
 	last time.Time // of its latest entry
 }
 
-// candidates lists the places in a time zone that want a beat, the most recently
-// active first.
+// candidates lists the places in a time zone that want a beat, the most recently active first.
 func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, all map[core.Path]wants) ([]place,
 	error) {
 	var list []place
@@ -50,9 +49,8 @@ func (p *Plugin) candidates(ctx context.Context, b *beat, zone *time.Location, a
 	return slices.CompactFunc(list, func(x, y place) bool { return x.path == y.path }), nil
 }
 
-// unsaid lists further places for a beat, which need no /beats on: those that the
-// configuration lists; and, for a silent beat, all places below those, or all
-// places if it lists none.
+// unsaid lists further places for a beat, which need no /beats on: those that the configuration lists; and, for a
+// silent beat, all places below those, or all places if it lists none.
 func (b *beat) unsaid(v core.View, all map[core.Path]wants) ([]place, error) {
 	var list []place
 	roots := b.Places

@@ -1,12 +1,10 @@
-// Package beats lets the bot act on its own initiative. At configured times it begins a turn
-// that nobody asked for: a check-in, a message to a chat that has fallen silent, or something
-// invisible to users, such as a digest of its diary.
+// Package beats lets the bot act on its own initiative. At configured times it begins a turn that nobody asked for: a
+// check-in, a message to a chat that has fallen silent, or something invisible to users, such as a digest of its diary.
 //
-// It writes only to places that want it: a group's moderators, and users in their private
-// chats, say so with /beats on, or the configuration lists the place. /beats off always ends
-// it. There are daily limits. It does not write at night there, while people are talking, or
-// again before somebody has reacted to the last beat. Beats that were missed while the bot was
-// not running are dropped. The turn decides what a beat says.
+// It writes only to places that want it: a group's moderators, and users in their private chats, say so with /beats on,
+// or the configuration lists the place. /beats off always ends it. There are daily limits. It does not write at night
+// there, while people are talking, or again before somebody has reacted to the last beat. Beats that were missed while
+// the bot was not running are dropped. The turn decides what a beat says.
 //
 // A beat is an event of core.KindBeat whose Data says what the turn may do:
 // {"beat":"NAME","quiet":true,"actions":["diary_*"]}. It is marked as done before the event is
@@ -72,8 +70,7 @@ func (p *Plugin) Name() string { return p.host.Name }
 // Actions implements core.Plugin. There are none: users and models cannot cause a beat.
 func (p *Plugin) Actions() []core.Action { return nil }
 
-// Keys of items: what a place wants and what it got, under its path; and the day's
-// count, under the zero path.
+// Keys of items: what a place wants and what it got, under its path; and the day's count, under the zero path.
 const (
 	keyWants = "wants"
 	keyGot   = "got"

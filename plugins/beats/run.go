@@ -93,8 +93,7 @@ func (l *memo) round(ctx context.Context) (time.Duration, error) {
 	return min(max(l.next(now).Sub(now), 0), maxSleep), nil
 }
 
-// stale reports whether the wants must be read again although nothing is due: users may have
-// changed their time zones.
+// stale reports whether the wants must be read again although nothing is due: users may have changed their time zones.
 func (l *memo) stale(now time.Time) bool {
 	if l.all == nil || now.Sub(l.read).Abs() < zonesFresh {
 		return l.all == nil

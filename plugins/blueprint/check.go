@@ -97,9 +97,8 @@ func read(file string, s *Source) ([]loaded, []Fault) {
 	return []loaded{{b, s, data}}, b.check(s)
 }
 
-// checkTogether renames tools whose names the catalogue cannot tell apart. The new names depend
-// only on the tool and its file. It returns what the catalogue refuses about the tools of each
-// file.
+// checkTogether renames tools whose names the catalogue cannot tell apart. The new names depend only on the tool and
+// its file. It returns what the catalogue refuses about the tools of each file.
 func checkTogether(all []loaded) (faults []Fault) {
 	count := make(map[string]int)
 	for _, l := range all {

@@ -28,9 +28,8 @@ func (c Change) String() string {
 	return c.Tool + ": " + c.Text
 }
 
-// Compare returns the changes of a blueprint, the breaking ones first. Changes that it cannot
-// judge count as breaking. If something breaks and the major version is the same, that is a
-// further change.
+// Compare returns the changes of a blueprint, the breaking ones first. Changes that it cannot judge count as breaking.
+// If something breaks and the major version is the same, that is a further change.
 func Compare(before, after []byte) ([]Change, error) {
 	old, err := Read(before)
 	if err != nil {

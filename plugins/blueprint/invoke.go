@@ -200,8 +200,7 @@ func agentError(name, code, message string, failed error) error {
 	return e
 }
 
-// pace limits how often an agent is called, by all users and all its tools together. Zero
-// limits allow any number.
+// pace limits how often an agent is called, by all users and all its tools together. Zero limits allow any number.
 type pace struct {
 	limits
 	clock func() time.Time
@@ -235,9 +234,8 @@ func (p *pace) take() error {
 	return nil
 }
 
-// Rollback describes how a call of a tool is undone: by a call of another tool of the file. A text
-// "$input.NAME" or "$output.NAME" in Input is replaced by that value of the call; NAME may be a
-// path with dots.
+// Rollback describes how a call of a tool is undone: by a call of another tool of the file. A text "$input.NAME" or
+// "$output.NAME" in Input is replaced by that value of the call; NAME may be a path with dots.
 type Rollback struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input,omitempty"`

@@ -1,6 +1,5 @@
-// Package blueprint makes the tools of agent blueprints actions of the bot. A
-// blueprint is a file ai-tools.json that describes the tools of an agent and how
-// to call them. The package also writes the bot's own catalogue as such a file,
+// Package blueprint makes the tools of agent blueprints actions of the bot. A blueprint is a file ai-tools.json that
+// describes the tools of an agent and how to call them. The package also writes the bot's own catalogue as such a file,
 // and serves it. Servers that list their tools themselves belong to package mcp.
 //
 // # The file
@@ -20,23 +19,19 @@
 //	  }]}
 //	}
 //
-// A tool needs a name and an inputSchema. name, version, description, endpoint,
-// endpoints, compliance and security may also be inside of meta or metadata. $defs
-// of the file apply to all its tools. Everything but the tools is the envelope;
-// unknown parts of it are kept. In an outputSchema, "x-display" sets how the output
-// is shown: a format of the action display, or none.
+// A tool needs a name and an inputSchema. name, version, description, endpoint, endpoints, compliance and security may
+// also be inside of meta or metadata. $defs of the file apply to all its tools. Everything but the tools is the
+// envelope; unknown parts of it are kept. In an outputSchema, "x-display" sets how the output is shown: a format of the
+// action display, or none.
 //
 // # How a tool becomes an action
 //
-// The action has the tool's name (getBalance becomes get_balance) behind the
-// configured prefix, and its inputSchema. The description's first sentence is the
-// brief; the whole description and the examples are the action's guide; without an
-// example, one is made from the schema. The tool's output must match the
-// outputSchema.
+// The action has the tool's name (getBalance becomes get_balance) behind the configured prefix, and its inputSchema.
+// The description's first sentence is the brief; the whole description and the examples are the action's guide; without
+// an example, one is made from the schema. The tool's output must match the outputSchema.
 //
-// A file cannot grant anything. A tool that is not marked as read-only is for
-// admins and must be confirmed, unless the configuration says otherwise; the
-// permission and confirmation in a file can only be stricter.
+// A file cannot grant anything. A tool that is not marked as read-only is for admins and must be confirmed, unless the
+// configuration says otherwise; the permission and confirmation in a file can only be stricter.
 //
 // # How a tool is called
 //
@@ -45,12 +40,10 @@
 //	{"tool": "invoices.list", "input": {…}, "context": {"userId": "…", "sessionId": "…"}}
 //	{"success": true, "output": …}    or    {"success": false, "error": {"code": "…", "message": "…"}}
 //
-// context is sent only if the configuration says so. A tool with an endpoint of
-// its own receives only its input: the values in braces in the path, all of which
-// are required, and the rest as query (GET, DELETE) or JSON body; the response is
-// the output. A local command reads the request on its standard input, and writes
-// such an answer, or the bare output, to its standard output. Text that is not
-// JSON is a string.
+// context is sent only if the configuration says so. A tool with an endpoint of its own receives only its input: the
+// values in braces in the path, all of which are required, and the rest as query (GET, DELETE) or JSON body; the
+// response is the output. A local command reads the request on its standard input, and writes such an answer, or the
+// bare output, to its standard output. Text that is not JSON is a string.
 package blueprint
 
 import (
@@ -182,9 +175,8 @@ func (l *loaded) lastUsed(ctx context.Context, items core.Items) (json.RawMessag
 	return before.Blueprint, nil
 }
 
-// Changes returns how the files differ from the blueprints that the bot used last, which are in
-// the plugin's items. Breaking changes are faults, others warnings. Files that cannot be read are
-// left out.
+// Changes returns how the files differ from the blueprints that the bot used last, which are in the plugin's items.
+// Breaking changes are faults, others warnings. Files that cannot be read are left out.
 func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault, err error) {
 	all, _ := c.load()
 	for i := range all {
@@ -288,8 +280,7 @@ type Config struct {
 	Dir string
 }
 
-// Source is a blueprint, or a folder of them, and how its agent is called: over HTTP, or,
-// with Command, as a program.
+// Source is a blueprint, or a folder of them, and how its agent is called: over HTTP, or, with Command, as a program.
 type Source struct {
 	Path    string                   `toml:"path" kind:"file" required:"true" example:"blueprints/bank.json" doc:"An ai-tools.json file, or a folder with such .json files; relative to the configuration file."`
 	Prefix  string                   `toml:"prefix" example:"bank." doc:"The prefix of its actions' names."`

@@ -124,8 +124,7 @@ func (l limits) rate() core.RateLimit {
 	return core.RateLimit{}
 }
 
-// metadata contains the parts of the envelope that may be at the top level of the file, or in its
-// meta or metadata.
+// metadata contains the parts of the envelope that may be at the top level of the file, or in its meta or metadata.
 type metadata struct {
 	Name        string          `json:"name"`
 	Version     string          `json:"version"`

@@ -27,8 +27,7 @@ type there struct {
 	Weather string `json:"weather,omitempty"`
 }
 
-// Inject implements core.Injector. It never waits: it uses cached weather, and Run
-// fetches what is missing.
+// Inject implements core.Injector. It never waits: it uses cached weather, and Run fetches what is missing.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	now := s.Now
 	if now.IsZero() {
@@ -131,8 +130,7 @@ func hemisphere(s *spot, zone string) int {
 	return 0
 }
 
-// southern and northern list time zones with four seasons. For others, prompts name no
-// season.
+// southern and northern list time zones with four seasons. For others, prompts name no season.
 var southern = []string{
 	"Australia/", "Antarctica/", "Pacific/Auckland", "Pacific/Chatham", "NZ", "America/Argentina/",
 	"America/Buenos_Aires", "America/Santiago", "America/Punta_Arenas", "America/Montevideo", "America/Asuncion",

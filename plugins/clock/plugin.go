@@ -68,8 +68,7 @@ func (s *spot) location() *time.Location {
 	return loc
 }
 
-// keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other
-// plugins also set.
+// keyPlace is the key of a user's spot. Their time zone is in the host's Zones, which other plugins also set.
 const keyPlace = "place"
 
 // keepPlace stores a user's spot, and sets their time zone for all plugins; nil removes both.

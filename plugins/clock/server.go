@@ -92,8 +92,7 @@ type found struct {
 	} `json:"results"`
 }
 
-// locate finds a city, by its name or as "city, country". It returns errNowhere if
-// there is none.
+// locate finds a city, by its name or as "city, country". It returns errNowhere if there is none.
 func (s *server) locate(ctx context.Context, name, language string) (*spot, error) {
 	city, rest, _ := strings.Cut(name, ",")
 	language, _, _ = strings.Cut(strings.ToLower(language), "-")

@@ -27,8 +27,7 @@ type shownNote struct {
 	time time.Time
 }
 
-// Inject implements core.Injector: it returns the notes of the last days, the newest
-// first, as many as fit.
+// Inject implements core.Injector: it returns the notes of the last days, the newest first, as many as fit.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	if p.config.Days == 0 {
 		return nil, nil
@@ -58,8 +57,7 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	return core.JSON(notes[:n]), nil
 }
 
-// origins returns the places whose entries may be shown: place, those that it sees, and those above
-// them.
+// origins returns the places whose entries may be shown: place, those that it sees, and those above them.
 func origins(place core.Path, sees []core.Path) []core.Path {
 	all := []core.Path{place}
 	for _, see := range append([]core.Path{place}, sees...) {

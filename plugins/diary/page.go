@@ -100,8 +100,7 @@ func (p *Plugin) page(ctx context.Context, place core.Path, day string) (page, e
 	return d, err
 }
 
-// edit changes a page, and removes it if it is empty afterwards. change may be called more than
-// once.
+// edit changes a page, and removes it if it is empty afterwards. change may be called more than once.
 func (p *Plugin) edit(ctx context.Context, place core.Path, day string, change func(*page) error) error {
 	return values.Edit(ctx, p.host.Items, place, dayKey(day), func(d *page) (keep bool, err error) {
 		err = change(d)

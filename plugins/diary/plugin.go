@@ -3,22 +3,19 @@
 //
 // # Storage
 //
-// A day is an item under its place's path, with the day's entries and, later, their digest.
-// The origin of an entry is its place. It is shown there and below, and in places that share
-// with it, but nowhere else.
+// A day is an item under its place's path, with the day's entries and, later, their digest. The origin of an entry is
+// its place. It is shown there and below, and in places that share with it, but nowhere else.
 //
 // # Private thoughts
 //
-// They never leave the diary. A view of a day, from which all prompts, commands and exports
-// are made, has no field for them. Their only use is the digest: a model that reads them may
-// answer only with a mood, one word of a fixed list. The text of the digest is requested
-// separately, without them.
+// They never leave the diary. A view of a day, from which all prompts, commands and exports are made, has no field for
+// them. Their only use is the digest: a model that reads them may answer only with a mood, one word of a fixed list.
+// The text of the digest is requested separately, without them.
 //
 // # Digests
 //
-// The action diary_digest, for the bot's own beats only, puts a day into a few sentences.
-// Without a configured engine, the shortened summaries are the digest. Prompts show the digest
-// of a day instead of its entries.
+// The action diary_digest, for the bot's own beats only, puts a day into a few sentences. Without a configured engine,
+// the shortened summaries are the digest. Prompts show the digest of a day instead of its entries.
 //
 // # Users
 //

@@ -32,8 +32,7 @@ var writeAction = core.Action{
 			" You decide; nobody has to ask.",
 		[]string{
 			"Not every conversation is worth an entry; most days have one or none.",
-			"People of this place can read summary: put what they may not know into private_thought," +
-				" or leave it out.",
+			"People of this place can read summary: put what they may not know into private_thought, or leave it out.",
 			"The diary is not for facts to look up later: it tells how it was.",
 		},
 		core.NewExample("Jay told the group that he got the job",
@@ -128,8 +127,7 @@ func (p *Plugin) people(ctx context.Context, c *core.Call, e *entry, names []str
 
 const turnMax = 200 // entries that one turn may answer
 
-// several returns the ids of the users who caused a turn together; none if it has a
-// single author, or is the bot's own.
+// several returns the ids of the users who caused a turn together; none if it has a single author, or is the bot's own.
 func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, error) {
 	if c.Author.ID != "" || c.Author.Rank == core.RankBot {
 		return nil, nil

@@ -1,22 +1,18 @@
-// Package filter refuses messages with unwelcome words or links, as the rules of the
-// configuration say.
+// Package filter refuses messages with unwelcome words or links, as the rules of the configuration say.
 //
-// Messages of moderators and admins are not checked. Others' messages are checked when
-// they are received, when they are edited, and again before they are answered. For a
-// message that breaks several rules, the strictest action applies. Replies to its author,
-// log entries and notices to moderators are made at most every ten minutes per author.
+// Messages of moderators and admins are not checked. Others' messages are checked when they are received, when they are
+// edited, and again before they are answered. For a message that breaks several rules, the strictest action applies.
+// Replies to its author, log entries and notices to moderators are made at most every ten minutes per author.
 //
 // # How text is read
 //
-// Words are runs of letters, digits and combining marks, regardless of case. In scripts
-// without spaces between words each letter is a word, and so is each emoji. Invisible
-// characters are ignored, and all others separate words. Text is not normalised: an
-// accented letter differs from a letter followed by a combining accent.
+// Words are runs of letters, digits and combining marks, regardless of case. In scripts without spaces between words
+// each letter is a word, and so is each emoji. Invisible characters are ignored, and all others separate words. Text is
+// not normalised: an accented letter differs from a letter followed by a combining accent.
 //
-// A link has a scheme, or it is a bare host that chat clients turn into a link: its ending
-// is one of the Internet's common ones, or a rule names it. Hosts are read as browsers
-// read them: user names before an @ are skipped, percent signs are decoded, full stops of
-// other scripts are dots.
+// A link has a scheme, or it is a bare host that chat clients turn into a link: its ending is one of the Internet's
+// common ones, or a rule names it. Hosts are read as browsers read them: user names before an @ are skipped, percent
+// signs are decoded, full stops of other scripts are dots.
 package filter
 
 import (

@@ -1,14 +1,12 @@
-// Package games contains dice, random choices and polls. It keeps no scores and has no
-// turn-based games.
+// Package games contains dice, random choices and polls. It keeps no scores and has no turn-based games.
 //
 // # Polls
 //
-// If an interface has native polls ([Config].Native), poll_create passes the poll on to it.
-// Elsewhere, and in private, the bot counts the votes. A poll is an item of its place, and a
-// vote an item of its voter, so that each user has one vote, can see it, and erases it with
-// /forgetme. Users vote with the command vote, or by telling the bot, whose model then calls
-// poll_vote. A poll ends at its time, or when its maker or a moderator closes it. At its time,
-// a turn announces the result. The numbers are kept for Config.Keep.
+// If an interface has native polls ([Config].Native), poll_create passes the poll on to it. Elsewhere, and in private,
+// the bot counts the votes. A poll is an item of its place, and a vote an item of its voter, so that each user has one
+// vote, can see it, and erases it with /forgetme. Users vote with the command vote, or by telling the bot, whose model
+// then calls poll_vote. A poll ends at its time, or when its maker or a moderator closes it. At its time, a turn
+// announces the result. The numbers are kept for Config.Keep.
 package games
 
 import (

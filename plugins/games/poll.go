@@ -200,8 +200,7 @@ func (p *Plugin) pollCommand(ctx context.Context, c command.Call) (string, error
 	return made.shown(), nil
 }
 
-// readPollText parses "Question? one | two" and "Question | one | two". Line breaks
-// separate like |.
+// readPollText parses "Question? one | two" and "Question | one | two". Line breaks separate like |.
 func readPollText(text string) (c createPayload) {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == '\n' })
 	for _, part := range parts {
@@ -226,8 +225,7 @@ func readPollText(text string) (c createPayload) {
 	return c
 }
 
-// open makes a poll in the place, or returns the one that the same call made before a
-// crash.
+// open makes a poll in the place, or returns the one that the same call made before a crash.
 func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (poll, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -376,8 +374,7 @@ func (p *Plugin) endDue(ctx context.Context) (time.Duration, error) {
 	return next, errs
 }
 
-// announce makes a turn that announces the result. The event's id is unique to the poll, so that
-// there is only one.
+// announce makes a turn that announces the result. The event's id is unique to the poll, so that there is only one.
 func (p *Plugin) announce(ctx context.Context, o *poll) error {
 	if !o.Closed {
 		if err := p.count(ctx, o); err != nil {

@@ -44,8 +44,7 @@ var comment = txt.Pattern(`(?s)<!--.*?-->`)
 // clean removes comments and invisible characters from a text.
 func clean(text string) string { return document.Clean(comment().ReplaceAllString(text, "")) }
 
-// readHTML converts a page to Markdown, without headers, asides and navigation. Headings keep their ids as
-// anchors.
+// readHTML converts a page to Markdown, without headers, asides and navigation. Headings keep their ids as anchors.
 func readHTML(data []byte) (string, error) {
 	page, err := document.ReadPage(data, "", nil)
 	if err != nil {
@@ -64,8 +63,7 @@ func readHTML(data []byte) (string, error) {
 // maxDocx is the maximum uncompressed size of the text of a .docx file, in bytes.
 const maxDocx = 32 << 20
 
-// readDocx converts a .docx file to Markdown: headings, lists, tables and paragraphs (ECMA-376,
-// WordprocessingML).
+// readDocx converts a .docx file to Markdown: headings, lists, tables and paragraphs (ECMA-376, WordprocessingML).
 func readDocx(data []byte) (string, error) {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {

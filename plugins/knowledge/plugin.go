@@ -11,9 +11,8 @@
 //
 // # Documents are untrusted
 //
-// The text of a document is data. It is marked as such in prompts, and a turn that has read it is under the
-// rules for foreign text. A file that cannot be read, or exceeds a limit, is logged once, and read again when
-// it changes.
+// The text of a document is data. It is marked as such in prompts, and a turn that has read it is under the rules for
+// foreign text. A file that cannot be read, or exceeds a limit, is logged once, and read again when it changes.
 //
 // # Storage
 //

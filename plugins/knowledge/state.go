@@ -99,8 +99,7 @@ func (p *Plugin) setReading(line string) {
 	}
 }
 
-// Reread makes Run read the sources again soon, including pages and feeds that are not due yet. It does not
-// block.
+// Reread makes Run read the sources again soon, including pages and feeds that are not due yet. It does not block.
 func (p Editor) Reread() {
 	p.mu.Lock()
 	clear(p.read)

@@ -83,8 +83,7 @@ func (p *Plugin) takeDue(address string) bool {
 	return true
 }
 
-// pages lists the web pages of the source. A known page that is not due, or cannot be read now, is listed
-// unchanged.
+// pages lists the web pages of the source. A known page that is not due, or cannot be read now, is listed unchanged.
 func (r *sourceReader) pages(ctx context.Context, known map[string]passage.Document) (files []file) {
 	for _, address := range r.source.URLs {
 		d, ok := known[address]

@@ -1,13 +1,11 @@
-// Package limits limits how often the bot may be asked, and stops repeats, floods and
-// walls of text.
+// Package limits limits how often the bot may be asked, and stops repeats, floods and walls of text.
 //
 // Only messages that speak to the bot count, and those in the places of Config.CountAll.
 // Presses of buttons have counts of their own, in private and in groups. The bot's own
 // events, such as reminders, do not count. Guards do not apply to moderators.
 //
-// A message beyond a limit is stored and not answered; in an extreme flood it is not even
-// stored. Its author is warned once in each period of a limit, and by guards every ten
-// minutes. Presses get no reply; their limit is only logged.
+// A message beyond a limit is stored and not answered; in an extreme flood it is not even stored. Its author is warned
+// once in each period of a limit, and by guards every ten minutes. Presses get no reply; their limit is only logged.
 //
 // Counts are in memory, in tables of a fixed size. Reached limits are in the log, from
 // which the next process restores them.

@@ -9,8 +9,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Rate allows Count events within Per; the zero value allows any number. As a text it is
-// "20/1h", or "off".
+// Rate allows Count events within Per; the zero value allows any number. As a text it is "20/1h", or "off".
 type Rate struct {
 	Count int
 	Per   time.Duration

@@ -225,8 +225,7 @@ func (p *Plugin) find(ctx context.Context, v *volume, text string) []*entry {
 	return slices.DeleteFunc(slices.Clone(v.entries), func(e *entry) bool { return !found[e] })
 }
 
-// tokens estimates the number of tokens of a text: one for four ASCII characters, or
-// for two others.
+// tokens estimates the number of tokens of a text: one for four ASCII characters, or for two others.
 func tokens(text string) int {
 	ascii := 0
 	for _, r := range text {

@@ -1,24 +1,21 @@
-// Package lorebook adds lore to prompts: entries of books whose keys occur in the latest
-// messages, within a budget. A book is the character_book of a character card (V2 or V3), a
-// separate lorebook (lorebook_v3), or a world-info export whose entries have numbers. The
-// plugin has no actions and stores nothing.
+// Package lorebook adds lore to prompts: entries of books whose keys occur in the latest messages, within a budget. A
+// book is the character_book of a character card (V2 or V3), a separate lorebook (lorebook_v3), or a world-info export
+// whose entries have numbers. The plugin has no actions and stores nothing.
 //
 // # How entries are found
 //
-// The latest messages of the place (the book's scan_depth) are searched for an entry's keys:
-// any of them and, if it is selective, one of its secondary keys as well. Keys match parts of
-// words unless the configuration wants whole ones. Case counts only if the entry says so.
-// With use_regex, keys are regular expressions of Go, also written as /…/i. Constant entries
-// are always added. If a book scans recursively, found entries are searched in turn, a
-// bounded number of times. Of the decorators of V3, which precede the content, @@activate,
-// @@dont_activate, @@exclude_keys and @@role system are supported; the others are removed.
+// The latest messages of the place (the book's scan_depth) are searched for an entry's keys: any of them and, if it is
+// selective, one of its secondary keys as well. Keys match parts of words unless the configuration wants whole ones.
+// Case counts only if the entry says so. With use_regex, keys are regular expressions of Go, also written as /…/i.
+// Constant entries are always added. If a book scans recursively, found entries are searched in turn, a bounded number
+// of times. Of the decorators of V3, which precede the content, @@activate, @@dont_activate, @@exclude_keys and @@role
+// system are supported; the others are removed.
 //
 // # What the prompt contains
 //
-// Entries are hints of kind Snippet; those of @@role system are of kind Instruction, which the
-// model follows. They are sorted by insertion_order, lower first. If they exceed the book's
-// token budget, or 2,000 bytes a turn, some are left out: first entries of lower priority, then
-// later ones, and constant entries last. {{char}} and {{user}} are replaced.
+// Entries are hints of kind Snippet; those of @@role system are of kind Instruction, which the model follows. They are
+// sorted by insertion_order, lower first. If they exceed the book's token budget, or 2,000 bytes a turn, some are left
+// out: first entries of lower priority, then later ones, and constant entries last. {{char}} and {{user}} are replaced.
 package lorebook
 
 import (
@@ -174,8 +171,7 @@ func fit(found []*entry, limit int, size func(*entry) int) []*entry {
 	return found
 }
 
-// fill replaces the placeholders for names in one pass, so that placeholders within
-// names are not replaced.
+// fill replaces the placeholders for names in one pass, so that placeholders within names are not replaced.
 func fill(text, char, user string) string {
 	return strings.NewReplacer(
 		"{{char}}", char, "{{Char}}", char, "{{CHAR}}", char, "<BOT>", char, "<CHAR>", char,

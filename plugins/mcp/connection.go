@@ -103,9 +103,8 @@ func (g *limitedReader) Close() error {
 	return g.ReadCloser.Close()
 }
 
-// connectHTTP prepares the connection to a server over HTTP. The address may be a
-// private one, because the admin configured it. Redirects are not followed: they
-// would send the configured headers elsewhere.
+// connectHTTP prepares the connection to a server over HTTP. The address may be a private one, because the admin
+// configured it. Redirects are not followed: they would send the configured headers elsewhere.
 func (s *server) connectHTTP() (*connection, error) {
 	l := newConnection()
 	base, _ := http.DefaultTransport.(*http.Transport)
@@ -150,8 +149,7 @@ func (c *roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// inheritedEnv lists the variables of the bot's environment that a server gets besides those that
-// every program gets.
+// inheritedEnv lists the variables of the bot's environment that a server gets besides those that every program gets.
 var inheritedEnv = []string{"LC_ALL", "LOGNAME", "SystemRoot", "TEMP", "TMP", "USER"}
 
 // startProcess starts the server's process, in a process group of its own. The process ends with

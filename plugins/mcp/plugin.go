@@ -1,20 +1,16 @@
-// Package mcp makes the tools of MCP servers actions of the bot, and serves the
-// bot's memories, history and messages to other programs, both by the Model
-// Context Protocol: over stdio and streamable HTTP, with the official SDK.
+// Package mcp makes the tools of MCP servers actions of the bot, and serves the bot's memories, history and messages to
+// other programs, both by the Model Context Protocol: over stdio and streamable HTTP, with the official SDK.
 //
-// A server is not trusted. Its texts, including descriptions and errors, are data:
-// they have a maximum length, are on one line in prompts, and are marked as foreign
-// where a model reads them. The configuration decides who may call a tool and which
-// calls must be confirmed. A server's hints matter only in that tools marked as
-// read-only need no confirmation by default.
+// A server is not trusted. Its texts, including descriptions and errors, are data: they have a maximum length, are on
+// one line in prompts, and are marked as foreign where a model reads them. The configuration decides who may call a
+// tool and which calls must be confirmed. A server's hints matter only in that tools marked as read-only need no
+// confirmation by default.
 //
-// Each configured server has one goroutine that owns its process or connection: it
-// connects and lists the tools. When the server ends, floods or hangs, the goroutine
-// removes the actions from the catalogue and starts the server again, after pauses
-// that grow.
+// Each configured server has one goroutine that owns its process or connection: it connects and lists the tools. When
+// the server ends, floods or hangs, the goroutine removes the actions from the catalogue and starts the server again,
+// after pauses that grow.
 //
-// Serve does not control the bot: it only reads and sends, in the places that the
-// configuration lists.
+// Serve does not control the bot: it only reads and sends, in the places that the configuration lists.
 package mcp
 
 import (

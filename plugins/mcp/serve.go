@@ -44,9 +44,8 @@ type Options struct {
 	Admits func(user core.Path) bool
 }
 
-// Serve offers the bot's memories, history and messages to another program, by the
-// Model Context Protocol over in and out. It blocks until ctx ends or the program
-// closes in, and closes both streams.
+// Serve offers the bot's memories, history and messages to another program, by the Model Context Protocol over in and
+// out. It blocks until ctx ends or the program closes in, and closes both streams.
 func Serve(ctx context.Context, o Options, in io.ReadCloser, out io.WriteCloser) error {
 	if !o.Rights.As.IsPerson() {
 		err := errors.New("mcp: it is not set on whose behalf the program acts; set as in [plugins.mcp.serve]")
@@ -97,8 +96,7 @@ func (l *service) server() *mcp.Server {
 	return s
 }
 
-// guarded checks before each call that the user may use the bot, recovers from panics, and hides
-// internal errors.
+// guarded checks before each call that the user may use the bot, recovers from panics, and hides internal errors.
 func guarded[P, R any](l *service, do func(context.Context, P) (R, error)) mcp.ToolHandlerFor[P, R] {
 	return func(ctx context.Context, r *mcp.CallToolRequest, p P) (_ *mcp.CallToolResult, result R, err error) {
 		defer func() {
@@ -164,8 +162,7 @@ func (l *service) searchMemories(ctx context.Context, q memoryQuery) (foundMemor
 
 func limitOf(n int) int { return min(cmp.Or(max(n, 0), 10), maxFound) }
 
-// visible lists the places that may be read: the listed ones, and those below them that
-// are not private.
+// visible lists the places that may be read: the listed ones, and those below them that are not private.
 func (l *service) visible(v core.View) ([]core.Path, error) {
 	var all []core.Path
 	for _, root := range l.Rights.See {
@@ -192,8 +189,7 @@ func (l *service) visible(v core.View) ([]core.Path, error) {
 	return all, nil
 }
 
-// isPublic reports whether a place is known not to be private. A place without messages
-// is unknown.
+// isPublic reports whether a place is known not to be private. A place without messages is unknown.
 func isPublic(v core.View, place core.Path) (bool, error) {
 	h, err := v.Head(place)
 	return err == nil && h.Last > 0 && !h.Private, err
@@ -295,8 +291,7 @@ func (l *service) send(ctx context.Context, m message) (sent sentMessage, err er
 	return sentMessage{Sent: err == nil}, err
 }
 
-// maySend returns an error unless a place, or one above it, is listed. Private places must
-// be listed themselves.
+// maySend returns an error unless a place, or one above it, is listed. Private places must be listed themselves.
 func (l *service) maySend(ctx context.Context, place core.Path) error {
 	refused := core.Errorf(core.Forbidden, "you may not write to %q", place)
 	if place.IsZero() || !slices.ContainsFunc(l.Rights.Send, place.Within) {

@@ -191,8 +191,7 @@ func (s *server) watch(ctx context.Context, l *connection) error {
 	}
 }
 
-// probe returns an error if the server does not answer a ping. An error that the server
-// returns is an answer.
+// probe returns an error if the server does not answer a ping. An error that the server returns is an answer.
 func (s *server) probe(ctx context.Context, l *connection) error {
 	within, cancel := context.WithTimeout(ctx, s.times.probeTimeout)
 	defer cancel()

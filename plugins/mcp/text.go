@@ -79,8 +79,7 @@ var fillers = [...]string{
 	"helps you ", "please ", "it ",
 }
 
-// brief returns one line that says what a tool does. It begins with a verb, if the
-// description has one there.
+// brief returns one line that says what a tool does. It begins with a verb, if the description has one there.
 func brief(server, tool, description string) string {
 	text := sentence(line(strings.NewReplacer("`", "", "*", "", "#", "").Replace(description)))
 	for {
@@ -128,8 +127,7 @@ type uncompress undo uninstall unlock unpause unsubscribe unzip update upgrade u
 watch write zip
 `)
 
-// imperative returns the imperative of a verb, such as List for lists. ok is false if the
-// word is not one of verbs.
+// imperative returns the imperative of a verb, such as List for lists. ok is false if the word is not one of verbs.
 func imperative(word string) (string, bool) {
 	lower := strings.ToLower(word)
 	for _, end := range [][2]string{{"", ""}, {"s", ""}, {"es", ""}, {"ies", "y"}} {
@@ -149,9 +147,8 @@ const (
 
 var errSchema = errors.New("its schema describes no object")
 
-// schemaOf returns a tool's schema for prompts: descriptions are cut, or left out if the schema is
-// long. The titles are the bot's own, because users who are asked to confirm read them. raw is the
-// schema as the SDK decoded it.
+// schemaOf returns a tool's schema for prompts: descriptions are cut, or left out if the schema is long. The titles are
+// the bot's own, because users who are asked to confirm read them. raw is the schema as the SDK decoded it.
 func schemaOf(raw any, title string) (json.RawMessage, error) {
 	given, ok := raw.(map[string]any)
 	if !ok || given["type"] != nil && given["type"] != "object" {

@@ -238,8 +238,7 @@ func readLists(ctx context.Context, session *mcp.ClientSession) (*inventory, err
 	return inv, errors.Join(errs[:]...)
 }
 
-// collect reads at most limit items. A list that the server declares but does not know is
-// empty.
+// collect reads at most limit items. A list that the server declares but does not know is empty.
 func collect[T any](inv *inventory, limit int, list iter.Seq2[*T, error]) ([]*T, error) {
 	var found []*T
 	for item, err := range list {

@@ -33,9 +33,8 @@ func (p *Plugin) saveAction() core.Action {
 		Name: saveName, Similes: []string{"remember", "save_memory", "memory_add"},
 		Brief: "Remember a lasting fact for later conversations",
 		Examples: action.Guide("Saves one fact. You see it again when it fits, in this place only.",
-			"When somebody asks you to remember something, or says something of lasting value: a"+
-				" preference, a relation, a date, a decision. Saying that you will remember is not enough: this"+
-				" action does it.",
+			"When somebody asks you to remember something, or says something of lasting value: a preference, a"+
+				" relation, a date, a decision. Saying that you will remember is not enough: this action does it.",
 			[]string{
 				"One fact per call: three facts are three calls.",
 				"\"He likes it\" means nothing next week: write who likes what.",
@@ -94,8 +93,7 @@ func saved(f core.Fact) core.Result {
 	return core.Result{Undo: core.JSON(f)}
 }
 
-// undoSave removes a saved fact, or puts back the text that it replaced. It refuses if the text
-// was changed since.
+// undoSave removes a saved fact, or puts back the text that it replaced. It refuses if the text was changed since.
 func (p *Plugin) undoSave(ctx context.Context, c core.Call, done core.Result) error {
 	if done.Undo == nil {
 		return core.Errorf(core.Invalid, "it was known before")

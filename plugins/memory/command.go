@@ -163,9 +163,8 @@ func (p *Plugin) forgetOne(ctx context.Context, c command.Call) (string, error) 
 	return "Forgotten.", nil
 }
 
-// factsOf returns the facts that the caller stated or that are about them, if they may see them
-// here: those visible here and, in a private chat, also what they said elsewhere and what was
-// said about them in groups where they talk.
+// factsOf returns the facts that the caller stated or that are about them, if they may see them here: those visible
+// here and, in a private chat, also what they said elsewhere and what was said about them in groups where they talk.
 func (p *Plugin) factsOf(ctx context.Context, c *command.Call) ([]core.Fact, error) {
 	q := core.FactQuery{See: c.Sees, N: findMax}
 	if c.Private {

@@ -134,8 +134,7 @@ type mark struct {
 	version uint64
 }
 
-// reached returns the last entry that was read. An interrupted reading counts, so that nothing is
-// read twice.
+// reached returns the last entry that was read. An interrupted reading counts, so that nothing is read twice.
 func (m *mark) reached() uint64 { return max(m.Seq, m.Begun) }
 
 func (x *extractor) mark(ctx context.Context, place core.Path) (m mark, err error) {
@@ -199,9 +198,8 @@ func (x *extractor) reread(ctx context.Context, place core.Path) (next time.Time
 	return next, errors.Join(err, x.put(late, place, &m))
 }
 
-// finish updates the mark after a reading that ended with err. If no engine answered, the part is
-// read again, at next or after the next turn. It is not read again after an invalid answer or if
-// only some facts were saved.
+// finish updates the mark after a reading that ended with err. If no engine answered, the part is read again, at next
+// or after the next turn. It is not read again after an invalid answer or if only some facts were saved.
 func (x *extractor) finish(ctx context.Context, m *mark, err error) (next time.Time) {
 	failed := errors.Is(err, errUnanswered)
 	switch {
@@ -328,8 +326,7 @@ func rawNotes(text string) (list []json.RawMessage, err error) {
 	return list, err
 }
 
-// readNote parses one note. ok is false if it has unknown keys or values that the prompt does not
-// allow.
+// readNote parses one note. ok is false if it has unknown keys or values that the prompt does not allow.
 func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

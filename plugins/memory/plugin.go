@@ -1,14 +1,12 @@
-// Package memory lets the bot remember facts: what users ask it to remember, what the model
-// saves during a turn, and what a model finds in conversations that are over. The store keeps
-// and searches facts. This package decides who may save, change and forget which facts, which
-// facts a prompt shows, and when a conversation is read again.
+// Package memory lets the bot remember facts: what users ask it to remember, what the model saves during a turn, and
+// what a model finds in conversations that are over. The store keeps and searches facts. This package decides who may
+// save, change and forget which facts, which facts a prompt shows, and when a conversation is read again.
 //
 // # Who sees what
 //
-// The origin of a fact is always the place where it was said, and searches never see more
-// than the turn does. A user's list of memories goes further only in their private chat, and
-// there only to what they said themselves and to what was said about them in groups where
-// they talk.
+// The origin of a fact is always the place where it was said, and searches never see more than the turn does. A user's
+// list of memories goes further only in their private chat, and there only to what they said themselves and to what was
+// said about them in groups where they talk.
 //
 // # Who changes what
 //
@@ -24,11 +22,10 @@
 //
 // # Reading conversations again
 //
-// When the bot took part in a conversation and nobody wrote for a while, a model reads the new
-// part of the log and returns facts. A fact is refused unless most of its words occur in that
-// part. A part is read once: it is marked as read before the model is asked, so that a crash
-// does not repeat it. Private chats are read only if the user agreed; users who refuse are left
-// out everywhere.
+// When the bot took part in a conversation and nobody wrote for a while, a model reads the new part of the log and
+// returns facts. A fact is refused unless most of its words occur in that part. A part is read once: it is marked as
+// read before the model is asked, so that a crash does not repeat it. Private chats are read only if the user agreed;
+// users who refuse are left out everywhere.
 package memory
 
 import (
@@ -67,8 +64,7 @@ func (p *Plugin) Name() string { return "memory" }
 
 func (p *Plugin) Actions() []core.Action { return p.actions }
 
-// Observe implements watch.Observer.
-// It schedules the reading of a place for when it has been silent long enough.
+// Observe implements watch.Observer. It schedules the reading of a place for when it has been silent long enough.
 func (p *Plugin) Observe(end watch.TurnEnd) {
 	if p.config.Extract && end.Turn.Seq != 0 {
 		p.extractor.schedule(end.Turn.Path, p.host.Clock().Add(p.config.ExtractAfter))
@@ -78,8 +74,7 @@ func (p *Plugin) Observe(end watch.TurnEnd) {
 // Run implements core.Runner.
 func (p *Plugin) Run(ctx context.Context) error { return p.extractor.run(ctx) }
 
-// about finds the users that a payload names. It returns the names that match nobody here as
-// strangers.
+// about finds the users that a payload names. It returns the names that match nobody here as strangers.
 func (p *Plugin) about(ctx context.Context, c *core.Call, names []string) (people []core.Path, strangers []string,
 	err error) {
 	if len(names) == 0 {

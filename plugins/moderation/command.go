@@ -325,8 +325,7 @@ func (p *Plugin) appealCommand(ctx context.Context, c command.Call) (string, err
 	return "I have passed it on to my admins.", nil
 }
 
-// blockedCommand lists who is blocked or muted: in a group those of the group, for an admin in
-// private all.
+// blockedCommand lists who is blocked or muted: in a group those of the group, for an admin in private all.
 func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
@@ -389,8 +388,7 @@ func (p *Plugin) holdLine(ctx context.Context, h *hold, private bool) string {
 	return text
 }
 
-// modlogCommand lists the latest events: in a group those of the group, for an admin in private
-// all.
+// modlogCommand lists the latest events: in a group those of the group, for an admin in private all.
 func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err

@@ -54,8 +54,7 @@ func (h *hold) item(value any) core.Item {
 	return values.New(core.Path{}, h.key(), value)
 }
 
-// allowsCommand counts a call of one of the commands that still work, and reports whether
-// the user may make it.
+// allowsCommand counts a call of one of the commands that still work, and reports whether the user may make it.
 func (h *hold) allowsCommand(now time.Time) bool {
 	since := now.Sub(h.firstCommand)
 	if since < 0 || since >= day {

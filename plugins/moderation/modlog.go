@@ -31,8 +31,7 @@ const (
 	maxAppealsEach = 3    // of one user
 )
 
-// event is an event of the moderation log, or an appeal. It is stored under the path that it is
-// about.
+// event is an event of the moderation log, or an appeal. It is stored under the path that it is about.
 type event struct {
 	At     time.Time `json:"at"`
 	What   string    `json:"what,omitempty"` // "": an appeal
@@ -120,8 +119,7 @@ func (e *event) happening() string {
 	return e.What
 }
 
-// modLog holds the events and the open appeals, oldest first, as they are stored. It is not safe
-// for concurrent use.
+// modLog holds the events and the open appeals, oldest first, as they are stored. It is not safe for concurrent use.
 type modLog struct {
 	events []event
 	last   int64 // the highest id so far
@@ -186,8 +184,7 @@ func (l *modLog) read(item *core.Item, id string) error {
 	return nil
 }
 
-// finish sorts the events, and sets who caused them from the deeds. It returns the deeds whose
-// event is gone.
+// finish sorts the events, and sets who caused them from the deeds. It returns the deeds whose event is gone.
 func (l *modLog) finish(deeds []core.Item) (orphans []core.Item, err error) {
 	sorting.Sort(l.events, func(a, b event) int { return cmp.Compare(a.id, b.id) })
 	for _, item := range deeds {

@@ -6,31 +6,27 @@
 //
 // # Who may do what
 //
-// Only moderators and admins may block and mute. Their rank comes with the call: neither a
-// text nor a model can claim one. Moderators block within their group (the guild, or the chat
-// with all its topics), admins everywhere. Admins cannot be blocked, and moderators only by
-// admins. The model's block_user and unblock_user are confirmed with a button first, so that
-// a text that a moderator only quotes does nothing.
+// Only moderators and admins may block and mute. Their rank comes with the call: neither a text nor a model can claim
+// one. Moderators block within their group (the guild, or the chat with all its topics), admins everywhere. Admins
+// cannot be blocked, and moderators only by admins. The model's block_user and unblock_user are confirmed with a button
+// first, so that a text that a moderator only quotes does nothing.
 //
 // # What happens to a message
 //
-// Messages from blocked users are not stored (gate.Discard). In private the commands
-// /appeal, /mydata and /forgetme still work, five times a day. Messages from muted users,
-// and in muted places, are stored and not answered (gate.Quiet); commands work, and
-// moderators who speak to the bot in a muted place are answered. A mute ends by itself,
-// unlike /sleep. Both are checked again before a message is answered, and when it is edited.
+// Messages from blocked users are not stored (gate.Discard). In private the commands /appeal, /mydata and /forgetme
+// still work, five times a day. Messages from muted users, and in muted places, are stored and not answered
+// (gate.Quiet); commands work, and moderators who speak to the bot in a muted place are answered. A mute ends by
+// itself, unlike /sleep. Both are checked again before a message is answered, and when it is edited.
 //
 // # Storage
 //
-// A block or mute of a user is an item without a path: "hold " + a keyed hash of the user +
-// " block " or " mute " + where. Its value says since when and until when. It names nobody, so
-// it survives /forgetme, although its random key is in the same store ("key"). Items that name
-// somebody are under that user's path, are shown to them and are erased with them: name and
-// reason ("hold block WHERE"), what happened to them ("log ID"), their appeals ("appeal ID"),
-// what they did as a moderator ("did ID"), and where they were seen as a moderator
-// ("moderator GROUP"). After that, moderators see "somebody who was forgotten", and lift the
-// block by the beginning of the hash, or by the id once the user writes again. A muted place
-// has "mute" and its log under its own path.
+// A block or mute of a user is an item without a path: "hold " + a keyed hash of the user + " block " or " mute " +
+// where. Its value says since when and until when. It names nobody, so it survives /forgetme, although its random key
+// is in the same store ("key"). Items that name somebody are under that user's path, are shown to them and are erased
+// with them: name and reason ("hold block WHERE"), what happened to them ("log ID"), their appeals ("appeal ID"), what
+// they did as a moderator ("did ID"), and where they were seen as a moderator ("moderator GROUP"). After that,
+// moderators see "somebody who was forgotten", and lift the block by the beginning of the hash, or by the id once the
+// user writes again. A muted place has "mute" and its log under its own path.
 //
 // Messages of users are not stored here, except appeals.
 package moderation
@@ -91,8 +87,7 @@ func (p *Plugin) AddGates(gates ...Gate) { p.gates = append(p.gates, gates...) }
 
 func (p *Plugin) Name() string { return p.host.Name }
 
-// Run implements core.Runner: it writes the log, sends notices, and removes expired holds and
-// events.
+// Run implements core.Runner: it writes the log, sends notices, and removes expired holds and events.
 func (p *Plugin) Run(ctx context.Context) error { return p.records.run(ctx, p.config.Keep) }
 
 // Judge implements gate.Gate.
@@ -156,8 +151,7 @@ func (p *Plugin) LogPlace(place core.Path, what string, until time.Time) {
 	p.records.logLater(event{What: what, Until: until, Place: groupOf(place), about: place})
 }
 
-// NotifyAbout sends a notice about a message to places, or to all admins if there are none. It
-// does not block.
+// NotifyAbout sends a notice about a message to places, or to all admins if there are none. It does not block.
 func (p *Plugin) NotifyAbout(m *core.Message, text string, to ...core.Path) {
 	user, _ := m.Path.Person(m.Author.ID)
 	p.records.notify(fmt.Sprintf("%s (%s) in %s: %s", displayName(m.Author.Name), user, m.Path, text), to...)
@@ -171,8 +165,7 @@ func (p *Plugin) ReachedLimits(use func(about core.Path, detail string, until ti
 	}
 }
 
-// Kept implements core.DataKeeper. It returns the blocks and mutes of the user, whose items have
-// no path.
+// Kept implements core.DataKeeper. It returns the blocks and mutes of the user, whose items have no path.
 func (p *Plugin) Kept(ctx context.Context, user core.Path) ([]json.RawMessage, error) {
 	if !user.IsPerson() {
 		return nil, nil
@@ -213,8 +206,7 @@ func displayName(name string) string {
 	return cmp.Or(txt.ClipLine(name, maxName), "Somebody")
 }
 
-// groupOf returns the group that a place belongs to: the guild of a channel, the chat of a
-// topic.
+// groupOf returns the group that a place belongs to: the guild of a channel, the chat of a topic.
 func groupOf(place core.Path) core.Path {
 	for !place.Parent().Parent().IsZero() {
 		place = place.Parent()

@@ -39,8 +39,7 @@ func (r *records) enqueue(items ...core.Item) {
 	loop.Notify(r.wake)
 }
 
-// notify sends a notice to places or users, or to all admins if there are none. It does not
-// block.
+// notify sends a notice to places or users, or to all admins if there are none. It does not block.
 func (r *records) notify(text string, to ...core.Path) {
 	if len(to) == 0 {
 		r.host.Messenger.NotifyAdmins(text)

@@ -46,8 +46,7 @@ type records struct {
 
 	stale chan struct{} // another process changed stored items
 
-	// change is held while a change is decided and stored, and while a user is forgotten. It is
-	// locked before mu.
+	// change is held while a change is decided and stored, and while a user is forgotten. It is locked before mu.
 	change sync.Mutex
 
 	mu         sync.Mutex // guards the fields below
@@ -204,9 +203,8 @@ func (r *records) readDetail(item *core.Item) error {
 	return nil
 }
 
-// begin opens the records, and locks change for the caller. The context that it returns belongs
-// to no turn, so that a moderator's decision is stored even if they are forgotten meanwhile; items
-// under their path are still refused.
+// begin opens the records, and locks change for the caller. The context that it returns belongs to no turn, so that a
+// moderator's decision is stored even if they are forgotten meanwhile; items under their path are still refused.
 func (r *records) begin(ctx context.Context) (context.Context, error) {
 	r.change.Lock()
 	r.mu.Lock()
@@ -257,8 +255,7 @@ const (
 	digestSize = 16
 )
 
-// digest identifies a user without naming them. It is "" while there is no key. The caller
-// holds mu or change.
+// digest identifies a user without naming them. It is "" while there is no key. The caller holds mu or change.
 func (r *records) digest(user core.Path) string {
 	if r.hashKey == nil {
 		return ""
@@ -268,8 +265,7 @@ func (r *records) digest(user core.Path) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestSize])
 }
 
-// startHold begins a hold. If its user was forgotten meanwhile, it names nobody. The
-// caller holds change.
+// startHold begins a hold. If its user was forgotten meanwhile, it names nobody. The caller holds change.
 func (r *records) startHold(ctx context.Context, h hold, d detail) error {
 	if err := r.put(ctx, h.item(holdValue{d.At, h.until, h.number})); err != nil {
 		return err

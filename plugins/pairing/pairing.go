@@ -1,7 +1,6 @@
-// Package pairing keeps unknown users out of private chats until an admin lets them in. A
-// user who writes for the first time gets a code, and an admin confirms it in chat (/pair
-// CODE), in the terminal (synthbot pair CODE) or on the page. Messages of unknown users are
-// stored without their content.
+// Package pairing keeps unknown users out of private chats until an admin lets them in. A user who writes for the first
+// time gets a code, and an admin confirms it in chat (/pair CODE), in the terminal (synthbot pair CODE) or on the page.
+// Messages of unknown users are stored without their content.
 //
 // # Storage
 //
@@ -144,9 +143,8 @@ func (p *Plugin) Judge(m *core.Message, again bool) gate.Verdict {
 	return gate.Verdict{Admission: gate.Redact, Reply: p.invite(ctx, person, m)}
 }
 
-// invite returns the reply to an unknown user, or "" if they got it lately. The same
-// message gets the same reply again, because it may have been lost the first time. The
-// caller holds mu.
+// invite returns the reply to an unknown user, or "" if they got it lately. The same message gets the same reply again,
+// because it may have been lost the first time. The caller holds mu.
 func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) string {
 	now := p.Clock()
 	v := p.of(person)

@@ -29,8 +29,7 @@ type hearsay struct {
 	value value
 }
 
-// visible returns the values about a user and their linked accounts that readers of these places
-// may see.
+// visible returns the values about a user and their linked accounts that readers of these places may see.
 func (p *Plugin) visible(ctx context.Context, person core.Path, see []core.Path) (*bio, error) {
 	seen := func(v *value) bool { return v.seen(see) }
 	return p.gather(ctx, person, seen, seen)
@@ -87,8 +86,7 @@ func newest(a, b value) int {
 	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(a.Text, b.Text))
 }
 
-// normalize sorts the newest first, and drops duplicates and hearsay that contradicts the user's
-// own words.
+// normalize sorts the newest first, and drops duplicates and hearsay that contradicts the user's own words.
 func (b *bio) normalize() {
 	for f, values := range b.fields {
 		sorting.Sort(values, newest)

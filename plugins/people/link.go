@@ -39,8 +39,7 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// show lists all values about the caller, and those about their linked accounts that were said in
-// public.
+// show lists all values about the caller, and those about their linked accounts that were said in public.
 func (p *Plugin) show(ctx context.Context, c command.Call) (string, error) {
 	b, err := p.gather(ctx, c.Person, func(*value) bool { return true }, func(v *value) bool { return !v.Private })
 	if err != nil {

@@ -10,23 +10,20 @@
 //	bot                 what the bot thinks of them
 //	telegram/@user/1    what that user said about them (hearsay), or that the two are linked
 //
-// The origin of a value is the place where it was said. Values are shown there and below,
-// and in places that share with it, but nowhere else. What somebody says in private about
-// others does not enter their bios.
+// The origin of a value is the place where it was said. Values are shown there and below, and in places that share with
+// it, but nowhere else. What somebody says in private about others does not enter their bios.
 //
 // # Who changes what
 //
-// Users change their own record by speaking about themselves. What they say about others is
-// hearsay with their name: it never replaces what those said themselves, and comes after it.
-// Relationship is the bot's own view of the author. Users may remove what is said about
-// them; moderators may clear what was said in their place.
+// Users change their own record by speaking about themselves. What they say about others is hearsay with their name: it
+// never replaces what those said themselves, and comes after it. Relationship is the bot's own view of the author.
+// Users may remove what is said about them; moderators may clear what was said in their place.
 //
 // # Links
 //
-// A user with accounts on several platforms links them with a code: the bot gives it to one
-// account in private, and the other sends it in private, once, within ten minutes. Then the
-// values of both count as one user's, each still visible only where its origin allows. Codes
-// are kept as hashes, in memory only. A link is in force while both sides have it.
+// A user with accounts on several platforms links them with a code: the bot gives it to one account in private, and the
+// other sends it in private, once, within ten minutes. Then the values of both count as one user's, each still visible
+// only where its origin allows. Codes are kept as hashes, in memory only. A link is in force while both sides have it.
 package people
 
 import (
@@ -145,8 +142,7 @@ func (p *Plugin) saidBy(ctx context.Context, person core.Path) ([]core.Item, err
 	return theirs, nil
 }
 
-// Kept implements core.DataKeeper: it returns the user's records about others, which are under
-// their paths.
+// Kept implements core.DataKeeper: it returns the user's records about others, which are under their paths.
 func (p *Plugin) Kept(ctx context.Context, person core.Path) ([]json.RawMessage, error) {
 	items, err := p.saidBy(ctx, person)
 	if err != nil {

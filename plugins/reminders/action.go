@@ -46,8 +46,7 @@ func (p *Plugin) setAction() core.Action {
 		Name: setName, Similes: []string{"remind_me", "set_reminder", "create_reminder"},
 		Brief: "Remind the person here at a time, once or repeatedly",
 		Examples: action.Guide(
-			"Sends a text to this place at a time. The output contains the time that was understood: tell"+
-				" the person.",
+			"Sends a text to this place at a time. The output contains the time that was understood: tell the person.",
 			"When somebody asks to be reminded of something, or agrees that you remind them.",
 			[]string{
 				"Write the time as the person said it; if you compute it yourself, write their local time" +

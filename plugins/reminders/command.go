@@ -162,8 +162,7 @@ type zone struct {
 	veiled bool
 }
 
-// zoneFor returns the time zone with a name or, without one, the user's, else the
-// bot's.
+// zoneFor returns the time zone with a name or, without one, the user's, else the bot's.
 func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zone, error) {
 	if named != "" {
 		if loc, ok := timezone.Load(named); ok {
@@ -183,8 +182,7 @@ func (p *Plugin) zoneFor(ctx context.Context, c command.Call, named string) (zon
 	return zone{loc, !c.Private && !shows(c.Path) && !slices.ContainsFunc(c.Sees, shows)}, nil
 }
 
-// Inject implements core.Injector: the user's local time, if it differs from the bot's and
-// may be shown.
+// Inject implements core.Injector: the user's local time, if it differs from the bot's and may be shown.
 func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, error) {
 	person, err := s.Path.Person(s.Author.ID)
 	if err != nil || s.Author.Bot {

@@ -291,8 +291,7 @@ func (p *Plugin) of(ctx context.Context, person core.Path) (list []reminder, err
 }
 
 // here lists the reminders that the caller, or with all everybody, set in the place of the call or below it, such as in
-// its topics, the next one first.
-// Due is in the caller's time zone, unless one of the zones is veiled.
+// its topics, the next one first. Due is in the caller's time zone, unless one of the zones is veiled.
 func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder, error) {
 	z, err := p.zoneFor(ctx, c, "")
 	if err != nil {

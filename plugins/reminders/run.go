@@ -79,8 +79,7 @@ func (p *Plugin) fireDue(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// fireAll fires reminders, several at a time so that their commits share syncs. Those that fail
-// are tried again later.
+// fireAll fires reminders, several at a time so that their commits share syncs. Those that fail are tried again later.
 func (p *Plugin) fireAll(ctx context.Context, due []entry) {
 	errs := make([]error, len(due))
 	for first := 0; first < len(due); first += maxParallel {

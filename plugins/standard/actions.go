@@ -33,8 +33,7 @@ func (p *Plugin) display() core.Action {
 			[]string{
 				"Do not repeat the data in the response.",
 				"content is the data itself, not a text that describes it.",
-				"Without content, the last output of this turn is shown: put display after the action that" +
-					" returns it.",
+				"Without content, the last output of this turn is shown: put display after the action that returns it.",
 			},
 			core.NewExample("A balance as a card",
 				`{"content":{"accountType":"checking","balance":2450.32,"currency":"USD"},"format":"card"}`),

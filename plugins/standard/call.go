@@ -80,8 +80,7 @@ func (p *Plugin) apiCall() []core.Action {
 	return []core.Action{call, change}
 }
 
-// setPermission sets who may use api_call, namely everyone who may use at least one API, and its
-// effects and timeout.
+// setPermission sets who may use api_call, namely everyone who may use at least one API, and its effects and timeout.
 func (p *Plugin) setPermission(call *core.Action) {
 	call.Permission, call.Effects = core.PermissionAdmins, core.EffectReadsForeign
 	for _, a := range p.apis {
@@ -213,8 +212,7 @@ func (a *api) url(r *request) (*url.URL, error) {
 	return u, nil
 }
 
-// call handles api_call. A change that must be confirmed becomes a step api_change, which
-// asks first.
+// call handles api_call. A change that must be confirmed becomes a step api_change, which asks first.
 func (p *Plugin) call(ctx context.Context, c core.Call) (core.Result, error) {
 	a, r, err := p.prepare(c)
 	if err == nil && r.changes() && a.Confirm {

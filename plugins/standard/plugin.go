@@ -1,6 +1,5 @@
-// Package standard contains the standard actions of action plans: display shows
-// data, notify sends a notice to the user or the admins, wait pauses, confirm asks
-// a question, api_call calls a configured HTTP API, and speak sends a voice
+// Package standard contains the standard actions of action plans: display shows data, notify sends a notice to the user
+// or the admins, wait pauses, confirm asks a question, api_call calls a configured HTTP API, and speak sends a voice
 // message. The configuration selects them; by default only display is on.
 //
 // Actions that control a page, such as navigate, click and input, are not here: a

@@ -1,6 +1,5 @@
-// Package web lets the bot read and search the web. Texts from the web are limited
-// in length, stripped of invisible content, and marked as foreign, so that models
-// follow no instructions in them.
+// Package web lets the bot read and search the web. Texts from the web are limited in length, stripped of invisible
+// content, and marked as foreign, so that models follow no instructions in them.
 //
 // Addresses come from users and models. Package outbound keeps all requests out of
 // private networks, including redirects and the results of name servers. It is not

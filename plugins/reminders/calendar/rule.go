@@ -1,6 +1,5 @@
-// Package calendar computes times: the moment of a local time, also where clocks
-// are put forward or back, and the occurrences of a recurrence rule of RFC 5545.
-// It is pure, and does not parse natural language.
+// Package calendar computes times: the moment of a local time, also where clocks are put forward or back, and the
+// occurrences of a recurrence rule of RFC 5545. It is pure, and does not parse natural language.
 package calendar
 
 import (
@@ -23,8 +22,7 @@ const (
 // ErrRule is wrapped by the errors of ParseRule.
 var ErrRule = errors.New("bad rule")
 
-// Rule is a recurrence rule: an RRULE of RFC 5545 with at most one occurrence an
-// hour. The zero Rule has none.
+// Rule is a recurrence rule: an RRULE of RFC 5545 with at most one occurrence an hour. The zero Rule has none.
 type Rule struct {
 	text   string
 	option rrule.ROption
@@ -83,9 +81,8 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// countable reports whether the library can compute BYDAY and BYEASTER: numbers of
-// weekdays must not exceed the weeks of a month or year, and days from Easter must
-// stay within the year.
+// countable reports whether the library can compute BYDAY and BYEASTER: numbers of weekdays must not exceed the weeks
+// of a month or year, and days from Easter must stay within the year.
 func countable(o *rrule.ROption) bool {
 	most := 5
 	if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
@@ -111,10 +108,9 @@ func (r Rule) String() string { return r.text }
 // IsZero reports whether the rule is the zero Rule.
 func (r Rule) IsZero() bool { return r.text == "" }
 
-// After yields, in order, the occurrences after a moment of the series that begins
-// at start, up to the horizon after the later of both. Occurrences have the local
-// time of start in its zone, also when clocks change in between; only a plain
-// FREQ=HOURLY counts elapsed hours.
+// After yields, in order, the occurrences after a moment of the series that begins at start, up to the horizon after
+// the later of both. Occurrences have the local time of start in its zone, also when clocks change in between; only a
+// plain FREQ=HOURLY counts elapsed hours.
 func (r Rule) After(start, after time.Time, horizon time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		if r.IsZero() {

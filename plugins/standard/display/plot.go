@@ -79,8 +79,7 @@ func (v value) plot(kind string) (p plot, ok bool) {
 	return p, p.points() > 0
 }
 
-// readSeries converts a list of numbers, of pairs, or of objects with x and y. paired says that it
-// contains x.
+// readSeries converts a list of numbers, of pairs, or of objects with x and y. paired says that it contains x.
 func readSeries(list []value) (s series, paired, ok bool) {
 	for i, e := range list[:min(len(list), maxPoints)] {
 		x, y := value{kind: number, text: fmt.Sprint(i)}, e

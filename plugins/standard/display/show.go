@@ -12,9 +12,8 @@
 //	chart      series of numbers, see below: a picture, and its words
 //	card       an object, a line for each of its properties
 //
-// An unknown format is a card; without one, the format that fits best is used.
-// Content that does not fit its format is a card, too. An object
-// {"type": FORMAT, "title": …, "data": …} contains its own format.
+// An unknown format is a card; without one, the format that fits best is used. Content that does not fit its format is
+// a card, too. An object {"type": FORMAT, "title": …, "data": …} contains its own format.
 //
 // # Charts
 //
@@ -66,8 +65,7 @@ type Options struct {
 	Fields []string // the properties of objects that come first, in this order
 }
 
-// Show renders content. It never fails: content that does not fit its format becomes a card, and
-// invalid JSON a remark.
+// Show renders content. It never fails: content that does not fit its format becomes a card, and invalid JSON a remark.
 func Show(content json.RawMessage, o Options) Shown {
 	title := o.Title
 	v, err := read(content)

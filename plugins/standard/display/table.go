@@ -81,8 +81,7 @@ func (v value) at(i int) value {
 	return value{}
 }
 
-// gridOfColumns returns a table of columns, each a key or an object with a key, and rows, each an object
-// or an array.
+// gridOfColumns returns a table of columns, each a key or an object with a key, and rows, each an object or an array.
 func gridOfColumns(columns, rows []value) grid {
 	var keys, titles []string
 	for _, c := range columns {

@@ -23,8 +23,7 @@ const (
 	maxNodes   = 20_000
 )
 
-// value is a JSON value. Members keep their order, which is that of columns and
-// lines. The zero value is null.
+// value is a JSON value. Members keep their order, which is that of columns and lines. The zero value is null.
 type value struct {
 	kind kind
 	key  string  // of a member of an object
