@@ -11,7 +11,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// place is a place that may get a beat.
 type place struct {
 	path core.Path
 	wants

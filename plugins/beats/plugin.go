@@ -138,7 +138,6 @@ func (p *Plugin) zoneThere(ctx context.Context, place core.Path) (string, error)
 	return z.Name, err
 }
 
-// zone returns the time zone of a place.
 func (p *Plugin) zone(w wants) *time.Location {
 	if loc, ok := timezone.Load(w.Zone); ok {
 		return loc
@@ -146,7 +145,6 @@ func (p *Plugin) zone(w wants) *time.Location {
 	return p.host.Clock().Location()
 }
 
-// zones lists the time zones of all places.
 func (p *Plugin) zones(all map[core.Path]wants) []*time.Location {
 	list := []*time.Location{p.host.Clock().Location()}
 	for _, w := range all {

@@ -184,7 +184,6 @@ const (
 	yes
 )
 
-// judge decides whether a beat may come in a place now.
 func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, error) {
 	now := p.host.Clock()
 	there := now.In(p.zone(at.wants))
@@ -216,7 +215,6 @@ func (p *Plugin) judge(ctx context.Context, d *due, at *place) (verdict, scene, 
 	return yes, s, nil
 }
 
-// data is the Data of a beat's event.
 type data struct {
 	Beat    string   `json:"beat"`
 	Quiet   bool     `json:"quiet"`

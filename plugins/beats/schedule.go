@@ -11,7 +11,6 @@ import (
 // clock is a time of the day, in minutes.
 type clock int
 
-// readClock parses a time of day such as 09:30.
 func readClock(text string) (clock, error) {
 	t, err := time.Parse("15:04", strings.TrimSpace(text))
 	if err != nil {
@@ -50,7 +49,6 @@ func readNight(text string) (night, error) {
 	return night{a, b}, nil
 }
 
-// holds reports whether a local time is at night.
 func (n night) holds(t time.Time) bool {
 	at := clock(t.Hour()*60 + t.Minute())
 	if n.from <= n.to {

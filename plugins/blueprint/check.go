@@ -161,7 +161,6 @@ func (b *Blueprint) check(s *Source) (faults []Fault) {
 	return faults
 }
 
-// checkEnvelope adds the faults outside of the tools.
 func (b *Blueprint) checkEnvelope(s *Source, add func(tool, text string, warning bool)) {
 	_, wrong := outbound.ServerURL(b.Endpoint)
 	switch {
@@ -185,7 +184,6 @@ func (b *Blueprint) checkEnvelope(s *Source, add func(tool, text string, warning
 	}
 }
 
-// dropUnusable removes the tools that a source cannot use, and adds why.
 func (b *Blueprint) dropUnusable(s *Source, add func(tool, text string, warning bool)) {
 	var usable []Tool
 	seen := make(map[string]bool)
@@ -257,7 +255,6 @@ func (t *Tool) noteLeftOut(a *core.Action, why string) {
 	}
 }
 
-// offered returns the tools that the source offers.
 func (l *loaded) offered() (tools []*Tool) {
 	for i := range l.Tools {
 		if l.source.offers(l.Tools[i].Name) {

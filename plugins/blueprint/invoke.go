@@ -29,7 +29,6 @@ type agent struct {
 	pace    *pace
 }
 
-// request is the request of a tool call.
 type request struct {
 	Tool    string          `json:"tool"`
 	Input   json.RawMessage `json:"input"`
@@ -145,7 +144,6 @@ func (e endpoint) fill(fields map[string]json.RawMessage) (endpoint, error) {
 	return e, nil
 }
 
-// output parses the output of a tool: JSON, or text.
 func output(data []byte) (json.RawMessage, error) {
 	if schema.Nesting(data) > maxDepth {
 		return nil, core.Errorf(core.Broken, "The output is nested too deeply.")
@@ -272,7 +270,6 @@ func (b *Blueprint) rollback(t *Tool) (undo *Tool, fault string) {
 	return &b.Tools[i], ""
 }
 
-// undo calls the tool other, which undoes a call of the tool t.
 func (a *agent) undo(ctx context.Context, t, other *Tool, c core.Call, done core.Result) error {
 	input, err := t.Rollback.payload(c.Payload, done.Output)
 	if err != nil {

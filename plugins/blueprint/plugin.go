@@ -95,7 +95,6 @@ func New(h core.Host, c Config) (*Plugin, error) {
 	return p, nil
 }
 
-// newAgent prepares the program or the client that calls the tools.
 func newAgent(l loaded, clock func() time.Time) *agent {
 	a := &agent{loaded: l, pace: &pace{limits: l.limits, clock: clock}}
 	if len(l.source.Command) > 0 {
@@ -160,7 +159,6 @@ type accepted struct {
 	Blueprint json.RawMessage `json:"blueprint"`
 }
 
-// key returns the key of the blueprint that was used last.
 func (l *loaded) key() string {
 	return "accepted:" + filepath.ToSlash(filepath.Join(l.source.Path, filepath.Base(l.File)))
 }

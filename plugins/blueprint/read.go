@@ -84,7 +84,6 @@ type Security struct {
 	Confirm    bool   `json:"requiresConfirmation,omitempty"`
 }
 
-// endpoint is an address at which tools are called.
 type endpoint struct {
 	Path   string `json:"path,omitempty"`
 	Method string `json:"method,omitempty"`

@@ -31,8 +31,7 @@ type Serving struct {
 	Actions []string      `toml:"actions" example:"web_*, memory_search" doc:"The actions that may be called, by name; * matches any characters."`
 }
 
-// minToken is the length of the shortest token, in bytes.
-const minToken = 16
+const minToken = 16 // the length of the shortest token, in bytes
 
 func (s *Serving) Check(fault func(text string, at ...any)) {
 	action.CheckPatterns(s.Actions, fault, "actions")

@@ -85,7 +85,6 @@ var permissions = []core.Permission{
 	core.PermissionModerators, core.PermissionAdmins, core.PermissionBot,
 }
 
-// stricter returns the stricter of two permissions.
 func stricter(a, b core.Permission) core.Permission {
 	return permissions[max(0, slices.Index(permissions, a), slices.Index(permissions, b))]
 }
@@ -100,13 +99,11 @@ func actionName(name string) string {
 	return strings.ToLower(gap().ReplaceAllString(hump().ReplaceAllString(strings.TrimSpace(name), "${1}_${2}"), "_"))
 }
 
-// brief returns the first sentence of the description, on one line.
 func (t *Tool) brief() string {
 	text, _, _ := strings.Cut(txt.Line(t.Description), ". ")
 	return txt.Clip(cmp.Or(strings.TrimSuffix(text, "."), t.title()), maxBrief)
 }
 
-// title returns the tool's name for users.
 func (t *Tool) title() string {
 	return cmp.Or(txt.Line(t.Title), txt.Line(t.Annotations.Title), "Use "+t.Name)
 }
@@ -160,8 +157,7 @@ func inputExamples(schema json.RawMessage) []json.RawMessage {
 	return slices.DeleteFunc(s.Examples, func(e json.RawMessage) bool { return !bytes.HasPrefix(e, []byte("{")) })
 }
 
-// grace is how much longer an action may take than its call.
-const grace = 5 * time.Second
+const grace = 5 * time.Second // how much longer an action may take than its call
 
 // actionOf returns a tool's action with the permission and confirmation that the configuration
 // requires. The file can only be stricter.

@@ -108,8 +108,7 @@ func (p *Plugin) Commands() []command.Command {
 	}, Do: p.place}}
 }
 
-// maxPlace is the maximum length of a place's name, in bytes.
-const maxPlace = 100
+const maxPlace = 100 // the maximum length of a place's name, in bytes
 
 func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 	name := strings.Join(strings.Fields(c.Args["place"]), " ")
@@ -129,7 +128,6 @@ func (p *Plugin) place(ctx context.Context, c command.Call) (string, error) {
 	return "You are in " + p.describe(s) + ".", p.keepPlace(ctx, c.Person, s)
 }
 
-// find returns the spot of a time zone or a city.
 func (p *Plugin) find(ctx context.Context, name, locale string) (*spot, error) {
 	zone := strings.ReplaceAll(name, " ", "_")
 	if strings.Contains(zone, "/") || zone == "UTC" {

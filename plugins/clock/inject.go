@@ -77,7 +77,6 @@ func (p *Plugin) there(s *spot, now time.Time, here string) *there {
 	return t
 }
 
-// moment formats a local time.
 func moment(t time.Time) string { return t.Format("Monday 2 January 2006, 15:04") }
 
 // sky returns the weather of a spot in a few words, if prompts show weather and it is cached. It
@@ -93,8 +92,7 @@ func (p *Plugin) sky(s *spot) string {
 	return f.Brief
 }
 
-// tropic is the latitude below which prompts name no season.
-const tropic = 20.0
+const tropic = 20.0 // the latitude below which prompts name no season
 
 // season returns the season of a month in a hemisphere, "" if that is 0.
 func season(month time.Month, hemisphere int) string {

@@ -129,7 +129,6 @@ func (p *Plugin) visibleSpot(ctx context.Context, place core.Path, private bool,
 	return nil, nil
 }
 
-// visibleAt reports whether the spot may be shown in a place.
 func (s *spot) visibleAt(at core.Path) bool { return at.Within(s.Origin) }
 
 // Config is the table [plugins.clock].

@@ -25,8 +25,7 @@ type server struct {
 	unitTemp, unitSpeed       string // and as in texts
 }
 
-// maxAnswer is the maximum size of an answer, in bytes.
-const maxAnswer = 256 << 10
+const maxAnswer = 256 << 10 // the maximum size of an answer, in bytes
 
 func newServer(c *Config) *server {
 	s := &server{
@@ -76,8 +75,7 @@ func (s *server) get(ctx context.Context, address string, query url.Values, v an
 	return nil
 }
 
-// errNowhere is returned for a city that is not on the map.
-var errNowhere = errors.New("there is no such place on the map")
+var errNowhere = errors.New("there is no such place on the map") // returned for a city that is not on the map
 
 // found is the answer to a search for a city.
 type found struct {
@@ -123,7 +121,6 @@ func (f *found) pick(in string) (*spot, error) {
 	return nil, errNowhere
 }
 
-// clean returns a name from the service on a short line.
 func clean(s string) string { return txt.ClipLine(s, 60) }
 
 // forecast is the weather of a spot, as the model sees it.
@@ -177,8 +174,7 @@ type answered struct {
 	} `json:"daily"`
 }
 
-// maxDays is how many days a forecast covers.
-const maxDays = 7
+const maxDays = 7 // how many days a forecast covers
 
 func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', 4, 64) }
@@ -199,7 +195,6 @@ func (s *server) forecast(ctx context.Context, at *spot) (*forecast, error) {
 
 var errForecast = errors.New("the forecast cannot be read")
 
-// read converts and checks the service's answer.
 func (s *server) read(a *answered) (*forecast, error) {
 	c := &a.Current
 	if _, err := time.Parse(localForm, c.Time); err != nil || c.Temperature == nil {
@@ -269,7 +264,6 @@ func words(code float64) string {
 	return cmp.Or(skyWords[int(min(max(code, 0), 99))], "unknown weather")
 }
 
-// degrees rounds a number to an integer.
 func degrees(t float64) string {
 	n := math.Round(t)
 	if n == 0 {

@@ -116,7 +116,6 @@ func (p *Plugin) Run(ctx context.Context) error {
 	return nil
 }
 
-// look fetches the weather of a spot into the cache.
 func (p *Plugin) look(ctx context.Context, s *spot) (*forecast, error) {
 	f, err := p.server.forecast(ctx, s)
 	p.skies.put(s, f, p.host.Clock())
@@ -142,8 +141,7 @@ func (h *home) at(now time.Time) (s *spot, due bool) {
 	return h.spot, h.name != "" && h.spot == nil && !now.Before(h.retry)
 }
 
-// retryDelay is the pause after a failed request.
-const retryDelay = 10 * time.Minute
+const retryDelay = 10 * time.Minute // the pause after a failed request
 
 // find searches for the bot's place, unless it is known or a search failed lately.
 func (h *home) find(ctx context.Context, p *Plugin) error {

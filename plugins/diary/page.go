@@ -83,7 +83,6 @@ func isDay(key string) (day string, ok bool) {
 	return day, ok && err == nil
 }
 
-// today is the day in the bot's time zone.
 func (p *Plugin) today() string { return p.host.Clock().Format(time.DateOnly) }
 
 // view reads the part of a day that may be shown. It is empty if there is no page.
@@ -123,7 +122,6 @@ func (p *Plugin) days(ctx context.Context, place core.Path) ([]string, error) {
 	return days, nil
 }
 
-// expire removes the pages of a place that are older than Config.Keep.
 func (p *Plugin) expire(ctx context.Context, place core.Path) error {
 	days, err := p.days(ctx, place)
 	if err != nil {

@@ -146,7 +146,6 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 	return ids, nil
 }
 
-// in reports whether an entry's words name the user.
 func (s someone) in(e *entry) bool {
 	for _, text := range append(append([]string{e.Summary, e.Thought}, e.Tags...), e.Feelings...) {
 		if s.without(text) != text {

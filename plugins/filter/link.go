@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxHost is the maximum length of a host name, in bytes.
-const maxHost = 253
+const maxHost = 253 // the maximum length of a host name, in bytes
 
 // parseHost reads a host of a rule: a name, which includes all hosts below it.
 func parseHost(text string) (string, error) {
@@ -28,7 +27,6 @@ func parseHost(text string) (string, error) {
 // hosts is a set of hosts, each with all below it.
 type hosts map[string]bool
 
-// newHosts makes a set of hosts that were checked.
 func newHosts(list []string) hosts {
 	h := make(hosts, len(list))
 	for _, text := range list {

@@ -23,8 +23,7 @@ const (
 	ruleTell    = "tell"
 )
 
-// maxScan is how many bytes of a message are matched with patterns.
-const maxScan = 16 << 10
+const maxScan = 16 << 10 // how many bytes of a message are matched with patterns
 
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" || len(pattern) > maxPattern {
@@ -46,7 +45,6 @@ type ruleSet struct {
 	scratch  sync.Pool
 }
 
-// rule is a compiled Rule.
 type rule struct {
 	*Rule
 	patterns    []*regexp.Regexp
@@ -112,7 +110,6 @@ func (s *ruleSet) judge(m *core.Message) (strictest *rule) {
 	return strictest
 }
 
-// broken returns which of the rules the text breaks.
 func (s *ruleSet) broken(text string, here uint64) (found uint64) {
 	if here&s.words.rules != 0 {
 		w := s.scratch.Get().(*words)

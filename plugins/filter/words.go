@@ -142,7 +142,6 @@ func (d *dictionary) add(rule uint64, text string) {
 	d.rules |= rule
 }
 
-// find returns which of the wanted rules have words in the text.
 func (d *dictionary) find(w *words, wanted uint64) (found uint64) {
 	for i := range w.ends {
 		for _, p := range d.first[string(w.at(i))] {

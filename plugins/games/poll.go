@@ -277,7 +277,6 @@ func (p *Plugin) mark(ctx context.Context, c core.Call, number int) error {
 	return values.Put(ctx, p.host.Items, person, key, maker{c.Author.ID, c.Author.Name})
 }
 
-// ofPoll returns the key of a user's item about a poll.
 func ofPoll(kind string, place core.Path, number int) string {
 	return kind + place.String() + "#" + strconv.Itoa(number)
 }

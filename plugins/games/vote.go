@@ -80,7 +80,6 @@ func readVote(text string, there []poll) (number int, choices []string) {
 	return number, fields
 }
 
-// cast counts a user's vote, which replaces their earlier one.
 func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number int, choices []string) (poll, []string,
 	error) {
 	p.mu.Lock()
@@ -237,7 +236,6 @@ func (p *Plugin) close(ctx context.Context, o *poll) error {
 	return p.settle(ctx, o)
 }
 
-// tally sets the counts of a poll from the present votes.
 func (p *Plugin) tally(ctx context.Context, o *poll) error {
 	votes, err := p.ofPeople(ctx, o, voteKey)
 	o.Counts, o.Voters = make([]int, len(o.Options)), len(votes)
@@ -323,7 +321,6 @@ func (o *poll) result() standing {
 	return s
 }
 
-// text returns the result for users.
 func (s standing) text() string {
 	list := slices.Clone(s.Votes)
 	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })
@@ -381,7 +378,6 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 	return nil, nil
 }
 
-// shortened returns the polls with at most limit characters of each text.
 func shortened(list []standing, limit int) []standing {
 	list = slices.Clone(list)
 	for i := range list {

@@ -60,8 +60,7 @@ func readHTML(data []byte) (string, error) {
 	return text, nil
 }
 
-// maxDocx is the maximum uncompressed size of the text of a .docx file, in bytes.
-const maxDocx = 32 << 20
+const maxDocx = 32 << 20 // the maximum uncompressed size of the text of a .docx file, in bytes
 
 // readDocx converts a .docx file to Markdown: headings, lists, tables and paragraphs (ECMA-376, WordprocessingML).
 func readDocx(data []byte) (string, error) {

@@ -83,7 +83,6 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	return nil
 }
 
-// question returns the event that posts a question in the configured place.
 func (p escalation) question(ctx context.Context, g *gap, link string) core.Event {
 	where := "`" + g.Place.String() + "`"
 	if link != "" {
@@ -249,7 +248,6 @@ func (p escalation) close(ctx context.Context, g *gap) error {
 		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))
 }
 
-// open lists the unanswered questions, the newest first.
 func (p escalation) open(ctx context.Context) ([]gap, error) {
 	all, err := p.gaps(ctx)
 	return slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() }), err

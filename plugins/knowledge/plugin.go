@@ -107,7 +107,6 @@ func taughtIn(group core.Path) string {
 	return taught + " " + group.String()
 }
 
-// visible lists the sources that may be cited in a place.
 func (p *Plugin) visible(place core.Path) (sources []string) {
 	for _, s := range p.config.Sources {
 		if len(s.Places) == 0 || slices.ContainsFunc(s.Places, place.Within) {
@@ -151,7 +150,6 @@ func (p *Plugin) languageOf(text string) string {
 	return cmp.Or(p.language.LanguageOf(text), p.host.Language)
 }
 
-// findLanguages lists the languages of all documents, and caches them.
 func (p *Plugin) findLanguages(ctx context.Context) (languages []string, err error) {
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {

@@ -195,7 +195,6 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I no longer know that. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-// lessons returns all entries, with their teachers and questions.
 func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {

@@ -161,7 +161,6 @@ func (l *Limiter) rate(kind int) Rate {
 	return l.config.Group
 }
 
-// count counts a message, and returns the verdict.
 func (l *Limiter) count(m *core.Message, author core.Path) gate.Verdict {
 	now, a := l.clock(), l.user(author)
 	if m.Author.Rank < core.RankModerator {

@@ -90,7 +90,6 @@ func (w *window) full(r Rate, now time.Time) bool {
 	return w.count >= r.Count
 }
 
-// end returns when the window ends.
 func (w *window) end(r Rate) time.Time { return time.Unix(0, w.start).Add(r.Per) }
 
 // fill makes the window full until a time, and reported.

@@ -21,7 +21,6 @@ type volume struct {
 	entries   []*entry
 }
 
-// entry is an entry of a volume.
 type entry struct {
 	text        string
 	keys        []key
@@ -179,7 +178,6 @@ type scan struct {
 	over        func() bool // returns true if the search must end
 }
 
-// matches reports whether the keys of an entry occur in the text.
 func (s *scan) matches(e *entry) bool {
 	return slices.ContainsFunc(e.keys, s.has) && !slices.ContainsFunc(e.exclude, s.has) &&
 		(len(e.secondary) == 0 || slices.ContainsFunc(e.secondary, s.has))
@@ -202,8 +200,7 @@ func (s *scan) has(k key) bool {
 	return false
 }
 
-// maxFound is how many entries one search returns.
-const maxFound = 100
+const maxFound = 100 // how many entries one search returns
 
 // find returns the entries that match a text, in their order. In recursive books, it also searches
 // the entries that it found.

@@ -46,7 +46,6 @@ type Plugin struct {
 	cards  []card    // the longest path first
 }
 
-// card is a persona's own book.
 type card struct {
 	Card
 	*volume
@@ -270,5 +269,4 @@ func Read(data []byte) (Book, error) {
 	return b, nil
 }
 
-// clean removes control characters from a text, and cuts it to limit bytes.
 func clean(s string, limit int) string { return txt.ClipBytes(strings.TrimSpace(txt.Lines(s)), limit) }

@@ -60,7 +60,6 @@ func newServer(h core.Host, conf Server, onChange func()) *server {
 	return s
 }
 
-// run keeps the server running until ctx ends.
 func (s *server) run(ctx context.Context) {
 	pause := s.times.minPause
 	loop.Repeat(ctx, nil, func() time.Duration {
@@ -129,7 +128,6 @@ func (s *server) runOnce(ctx context.Context) (err error) {
 	return s.watch(ctx, l)
 }
 
-// connect opens the session of a connection.
 func (s *server) connect(ctx context.Context, l *connection) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.conf.Start, errStart)
 	defer cancel()

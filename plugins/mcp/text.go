@@ -54,7 +54,6 @@ func line(text string) string {
 // abbreviations end in a full stop that ends no sentence.
 var abbreviations = []string{"e.g", "i.e", "etc", "vs", "approx", "No", "no", "incl"}
 
-// sentence returns the first sentence of a text.
 func sentence(text string) string {
 	for i, r := range text {
 		switch r {

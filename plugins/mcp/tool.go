@@ -173,7 +173,6 @@ const (
 	maxItems = 500
 )
 
-// inventory contains the lists of a server.
 type inventory struct {
 	Tools     []*mcp.Tool
 	Resources []*mcp.Resource
@@ -216,7 +215,6 @@ func (s *server) refresh(ctx context.Context, l *connection) (changed bool, err 
 	return true, nil
 }
 
-// readLists asks for all lists that the server declares.
 func readLists(ctx context.Context, session *mcp.ClientSession) (*inventory, error) {
 	inv := &inventory{}
 	r := session.InitializeResult()
@@ -294,7 +292,6 @@ func (s *server) entriesOf(inv *inventory) (entries []entry) {
 // excerpt returns a text of the server on one short line, without secrets.
 func (s *server) excerpt(text string) string { return s.redact(txt.ClipBytes(line(text), maxFault)) }
 
-// checkAction returns why the catalogue would refuse an action.
 func checkAction(a core.Action) error {
 	faults := action.Lint("mcp", a)
 	if len(faults) == 0 {

@@ -306,7 +306,6 @@ func (p *Plugin) tell(f *core.Fact, here *users.List) shownFact {
 	return t
 }
 
-// date formats the day of t in the bot's time zone.
 func (p *Plugin) date(t time.Time) string {
 	return t.In(p.host.Clock().Location()).Format(time.DateOnly)
 }

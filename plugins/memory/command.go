@@ -212,8 +212,7 @@ func (p *Plugin) visible(ctx context.Context, c *command.Call, facts []core.Fact
 	})
 }
 
-// talkReach is how many recent entries of a place are searched for a user.
-const talkReach = 300
+const talkReach = 300 // how many recent entries of a place are searched for a user
 
 // talks reports whether the caller wrote lately in a place that is not private.
 func (p *Plugin) talks(ctx context.Context, place core.Path, c *command.Call) (there bool) {

@@ -62,7 +62,6 @@ func (p *Plugin) Recon(ctx context.Context, s core.Scene) ([]hint.Hint, error) {
 	return hints, nil
 }
 
-// pinned returns the most important facts about the author.
 func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error) {
 	if s.Author.ID == "" || s.Author.Rank == core.RankBot {
 		return nil, nil

@@ -127,7 +127,6 @@ func unknown(id string) error {
 	return fmt.Errorf("%w (%w)", e, core.ErrUnknown)
 }
 
-// concerns reports whether a fact was stated by the user, or is about them.
 func concerns(f *core.Fact, person core.Path) bool {
 	return !person.IsZero() && (f.By == person || slices.Contains(f.About, person))
 }

@@ -80,7 +80,6 @@ func (p *Plugin) Commands() []command.Command {
 	}
 }
 
-// forModerators returns a command that only moderators and admins may call.
 func forModerators(do func(context.Context, *actor) (string, error), s command.Spec) command.Command {
 	s.Rank = core.RankModerator
 	return command.Command{Spec: s, Do: func(ctx context.Context, c command.Call) (string, error) {
@@ -244,8 +243,7 @@ func (p *Plugin) muteCommand(ctx context.Context, a *actor) (string, error) {
 	return done + r.remark, err
 }
 
-// maxNameWords is how many words a name may have if other words follow it.
-const maxNameWords = 6
+const maxNameWords = 6 // how many words a name may have if other words follow it
 
 // nameLength returns how many of the first words are the name of a user, as many as possible; 0 and an error if none.
 func (p *Plugin) nameLength(ctx context.Context, a *actor, words []string) (n int, err error) {

@@ -22,8 +22,7 @@ const (
 	quietPlace = "quiet" // a muted place, where nobody is answered
 )
 
-// commandsDaily is how often a day a blocked user may call the commands that still work.
-const commandsDaily = 5
+const commandsDaily = 5 // how often a day a blocked user may call the commands that still work
 
 // hold is the block or the mute of a user, or the mute of a place.
 type hold struct {
@@ -64,7 +63,6 @@ func (h *hold) allowsCommand(now time.Time) bool {
 	return h.commands <= commandsDaily
 }
 
-// label returns the name of the user for other users.
 func (h *hold) label() string {
 	if h.name == "" && !h.user.IsZero() {
 		return userID(h.user)
@@ -83,7 +81,6 @@ func (h *hold) shortLabel() string {
 	return cmp.Or(txt.ClipLine(h.tag, maxName), h.mark())
 }
 
-// isActive reports whether a hold with that end is in force.
 func isActive(until, now time.Time) bool { return until.IsZero() || now.Before(until) }
 
 func (h *hold) forgetUser() { h.user, h.name, h.tag = core.Path{}, "", "" }
@@ -96,10 +93,8 @@ func participle(kind string) string {
 	return wasMuted
 }
 
-// detailKey is the key of the detail under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
-// key is the key of the item without a path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 func parseHoldKey(key string) (h hold, ok bool) {
@@ -173,7 +168,6 @@ func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
 
 func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }
 
-// scope returns where a block by the actor applies.
 func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	switch {
 	case a.isAdmin() && !onlyHere:
@@ -184,7 +178,6 @@ func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	return groupOf(a.Path), nil
 }
 
-// mayLift reports whether the actor may see and lift a hold.
 func (a *actor) mayLift(h *hold) bool {
 	return a.isAdmin() || !a.Private && h.scope.Within(groupOf(a.Path)) || a.Private && h.scope == a.Path
 }
@@ -215,7 +208,6 @@ func (p *Plugin) checkRank(a *actor, u user) error {
 	return nil
 }
 
-// holdRequest is an actor's request to block or mute a user.
 type holdRequest struct {
 	name     string
 	span     time.Duration // 0: until it is lifted
@@ -258,7 +250,6 @@ func (r *records) start(ctx context.Context, a *actor, h hold, reason string) (_
 	return h, was, r.logNow(ctx, a.holdEvent(&h, reason))
 }
 
-// holdEvent returns the event that a hold begins.
 func (a *actor) holdEvent(h *hold, reason string) event {
 	e := a.event(participle(h.kind), cmp.Or(h.user, h.scope))
 	e.Name, e.Reason, e.Until, e.All = h.name, reason, h.until, h.scope.IsZero()

@@ -199,8 +199,7 @@ func (p *Plugin) Erase(ctx context.Context, user core.Path) error {
 	return p.records.forget(ctx, user)
 }
 
-// maxName is how many characters of a name are stored and shown.
-const maxName = 60
+const maxName = 60 // how many characters of a name are stored and shown
 
 func displayName(name string) string {
 	return cmp.Or(txt.ClipLine(name, maxName), "Somebody")

@@ -36,8 +36,7 @@ const (
 
 const maxModerators = 4_096
 
-// openTimeout is how long reading all items may take.
-const openTimeout = 20 * time.Second
+const openTimeout = 20 * time.Second // how long reading all items may take
 
 // records holds all holds and events, in memory and in the store. It is safe for concurrent use.
 type records struct {

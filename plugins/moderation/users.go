@@ -13,8 +13,7 @@ import (
 	"synthbot/core/users"
 )
 
-// recentEntries is how many entries of a place, and of its group, are searched for users.
-const recentEntries = 300
+const recentEntries = 300 // how many entries of a place, and of its group, are searched for users
 
 // user is a user whom a moderator names.
 type user struct {

@@ -110,7 +110,6 @@ func (p *Plugin) undoSet(ctx context.Context, c core.Call, id string) error {
 	return err
 }
 
-// wishFor parses the time and the rule of a payload.
 func (p *Plugin) wishFor(in setPayload, now time.Time) (wish, error) {
 	w := wish{text: in.Text}
 	when, err := p.reader.Read(in.When, now)
@@ -172,8 +171,7 @@ func (p *Plugin) listAction() core.Action {
 	}, p.doList)
 }
 
-// listMax is how many reminders the action lists at once.
-const listMax = 50
+const listMax = 50 // how many reminders the action lists at once
 
 func (p *Plugin) doList(ctx context.Context, c core.Call, in listPayload) (core.Result, error) {
 	a, err := asked(c)

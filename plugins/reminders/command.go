@@ -91,7 +91,6 @@ func (p *Plugin) remindAdd(ctx context.Context, c command.Call, text string) (st
 	return "⏰ " + row(&r, p.config.MaxAhead), nil
 }
 
-// row describes a reminder in a line.
 func row(r *reminder, horizon time.Duration) string {
 	s := fmt.Sprintf("%s: %s", formatTime(r.Due, r.Veiled), txt.Line(r.shown()))
 	repeats := r.repeats(horizon)
@@ -125,8 +124,7 @@ func (p *Plugin) remindList(ctx context.Context, c command.Call) (string, error)
 	return strings.TrimSpace(b.String()), nil
 }
 
-// shownMax is how many reminders the command shows at once.
-const shownMax = 20
+const shownMax = 20 // how many reminders the command shows at once
 
 func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	name := c.Args["zone"]
@@ -200,7 +198,6 @@ func (p *Plugin) Inject(ctx context.Context, s core.Scene) (json.RawMessage, err
 // wallForm is the layout of a local time without its zone.
 const wallForm = "2006-01-02T15:04"
 
-// stamp formats a time for a model.
 func stamp(t time.Time, veiled bool) string {
 	if veiled {
 		return t.Format(wallForm)

@@ -174,7 +174,6 @@ type Config struct {
 	Late      time.Duration `toml:"late" default:"2m" min:"1s" max:"24h" doc:"A reminder that is delayed by this much or more says so."`
 }
 
-// reminder is a stored reminder.
 type reminder struct {
 	ID      string      `json:"id"`
 	Text    string      `json:"text"`
@@ -204,10 +203,8 @@ func (r *reminder) shown() string {
 
 func (r *reminder) pointer() pointer { return pointer{r.person, r.ID, r.Place} }
 
-// byDue orders reminders, the next one first.
 func byDue(a, b reminder) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) }
 
-// pointer identifies a reminder.
 type pointer struct {
 	Person core.Path `json:"person"`
 	ID     string    `json:"id"`
@@ -352,7 +349,6 @@ func (p *Plugin) pick(ctx context.Context, c command.Call, called string) (remin
 	return reminder{}, core.Errorf(core.Invalid, "There are %d such reminders here; give the id of one.", len(found))
 }
 
-// cancel removes the reminder that pick finds.
 func (p *Plugin) cancel(ctx context.Context, c command.Call, called string) (reminder, error) {
 	r, err := p.pick(ctx, c, called)
 	if err != nil {

@@ -217,8 +217,7 @@ type agenda struct {
 	refused []refused // by their places
 }
 
-// never is agenda.next if no reminder waits.
-const never = math.MaxInt64
+const never = math.MaxInt64 // agenda.next if no reminder waits
 
 // sooner makes the store be read at a Unix time, unless it is read before.
 func (a *agenda) sooner(unix int64) {
@@ -293,7 +292,6 @@ func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others
 	return nil
 }
 
-// entries returns the entries of an hour, in order.
 func (p *Plugin) entries(ctx context.Context, hour string) (list []entry, err error) {
 	items, err := p.host.Items.List(ctx, hourPath(hour))
 	if err != nil {

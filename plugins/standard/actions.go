@@ -130,7 +130,6 @@ func (p *Plugin) notify() core.Action {
 	}, p.sendNotice)
 }
 
-// checkNotice returns an error if a notice may not be sent.
 func (p *Plugin) checkNotice(c core.Call, n notice) error {
 	switch {
 	case n.To == "admins" && !permits(p.c.Admins, c.Author.Rank):
@@ -141,7 +140,6 @@ func (p *Plugin) checkNotice(c core.Call, n notice) error {
 	return nil
 }
 
-// permits reports whether a rank satisfies a configured permission.
 func permits(permission string, rank core.Rank) bool {
 	least, ok := map[core.Permission]core.Rank{
 		core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
@@ -290,8 +288,7 @@ func confirmed(_ context.Context, c core.Call) (core.Result, error) {
 	return core.Result{Next: steps}, nil
 }
 
-// speakTime is longer than the maximum of speech.out.timeout.
-const speakTime = 10*time.Minute + 30*time.Second
+const speakTime = 10*time.Minute + 30*time.Second // longer than the maximum of speech.out.timeout
 
 type speakPayload struct {
 	_ struct{} `title:"Speak"`

@@ -42,7 +42,6 @@ type request struct {
 	address *url.URL
 }
 
-// changes reports whether a request may change something.
 func (r *request) changes() bool { return r.Method != http.MethodGet }
 
 // apiCall returns the action api_call and, if changes of an API must be confirmed, the
@@ -101,7 +100,6 @@ func (p *Plugin) setPermission(call *core.Action) {
 
 func (a *api) mustConfirm() bool { return a.Confirm && len(changingMethods(a.Methods)) > 0 }
 
-// changingMethods returns the methods other than GET.
 func changingMethods(methods []string) []string {
 	return slices.DeleteFunc(slices.Clone(methods), func(m string) bool { return m == http.MethodGet })
 }

@@ -108,7 +108,6 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 	return page, nil
 }
 
-// take reads and converts the page in a response.
 func (p *Plugin) take(response *http.Response) (*page, error) {
 	header := response.Header.Get("Content-Type")
 	kind, err := readable(header)
@@ -131,7 +130,6 @@ func (p *Plugin) take(response *http.Response) (*page, error) {
 	return extract(body, kind, header, response.Request.URL)
 }
 
-// status returns the error for an HTTP status other than 200.
 func status(code int) error {
 	switch {
 	case code == http.StatusNotFound || code == http.StatusGone:
@@ -169,7 +167,6 @@ func readable(header string) (string, error) {
 		txt.ClipBytes(kind, 60))
 }
 
-// partsOf splits a text into parts of at most limit bytes.
 func partsOf(text string, limit int) []string {
 	if strings.TrimSpace(text) == "" {
 		return []string{""}
@@ -211,5 +208,4 @@ func extract(body []byte, kind, header string, at *url.URL) (*page, error) {
 	return p, nil
 }
 
-// squeeze returns a text on one line.
 func squeeze(text string) string { return strings.Join(strings.Fields(document.Clean(text)), " ") }

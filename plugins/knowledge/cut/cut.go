@@ -173,7 +173,6 @@ func (r *reader) addRun(k kind, belongs func(line string) bool) {
 	r.add(k, r.lines[from:r.at])
 }
 
-// addFenced adds the fenced code that begins at the present line.
 func (r *reader) addFenced() {
 	mark := fence().FindStringSubmatch(r.lines[r.at])[1]
 	from := r.at
@@ -282,7 +281,6 @@ func dropRepeated(sections []section, drops func(string) bool) []section {
 	return sections
 }
 
-// pack joins the blocks of a section into passages.
 func (s *section) pack() (texts []string) {
 	text := ""
 	for _, b := range s.blocks {

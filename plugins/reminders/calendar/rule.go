@@ -162,8 +162,7 @@ func (r Rule) Next(start, after time.Time, horizon time.Duration) (next time.Tim
 	return time.Time{}, false
 }
 
-// clockJump is more than any clock change.
-const clockJump = 25 * time.Hour
+const clockJump = 25 * time.Hour // more than any clock change
 
 // until returns the rule's UNTIL in the time of the series.
 func (r *Rule) until(show func(time.Time) time.Time, loc *time.Location) time.Time {

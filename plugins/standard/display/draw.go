@@ -116,7 +116,6 @@ func (p *plot) png() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// legend draws the names of the series at the left.
 func (p *plot) legend(f *frame) {
 	for i, s := range p.series {
 		y := f.top + 20 + 22*float64(i)
@@ -126,7 +125,6 @@ func (p *plot) legend(f *frame) {
 	f.left += 150
 }
 
-// axes draws the axes with their ticks, and a horizontal line at each of the vertical axis.
 func (f *frame) axes() {
 	for _, t := range f.yTicks {
 		y := f.y(t.value)
@@ -188,7 +186,6 @@ func (p *plot) bars(f *frame, i int) {
 	}
 }
 
-// bounds returns the smallest and the largest number of all series.
 func (p *plot) bounds(of func(series) []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, s := range p.series {
@@ -199,7 +196,6 @@ func (p *plot) bounds(of func(series) []float64) (low, high float64) {
 	return low, high
 }
 
-// yTicks returns the ticks of the vertical axis.
 func (p *plot) yTicks() []tick {
 	low, high := p.bounds(func(s series) []float64 { return s.y })
 	if p.kind == kindBar || low > 0 && low < high/3 {
@@ -252,7 +248,6 @@ func (f *frame) box(left, top, right, bottom float64, colour color.Color) {
 
 func round(f float64) int { return int(math.Round(f)) }
 
-// textWidth returns the width of a text in pixels.
 func (f *frame) textWidth(text string) float64 { return float64(font.MeasureString(f.face, text)) / 64 }
 
 // text draws a line of text with its baseline at y. share is the part of its width left of x.

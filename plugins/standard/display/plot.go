@@ -183,7 +183,6 @@ func (p *plot) label(x float64) string {
 	return ""
 }
 
-// altText describes the chart.
 func (p *plot) altText() string {
 	var b strings.Builder
 	b.WriteString(map[string]string{kindLine: "Line chart", kindBar: "Bar chart"}[p.kind])
@@ -200,7 +199,6 @@ func (p *plot) altText() string {
 	return txt.Clip(b.String(), 1000)
 }
 
-// describe returns the first, last, lowest and highest value of a series.
 func (p *plot) describe(s *series) string {
 	if len(s.y) == 0 {
 		return s.name + ": nothing."

@@ -129,7 +129,6 @@ func applyDeclared(v value, f Format, kind, title string) (value, Format, string
 	return data, own, k, title
 }
 
-// bestFormat returns the format that fits a value best.
 func bestFormat(v value) Format {
 	switch {
 	case v.kind == text:

@@ -15,7 +15,6 @@ const (
 	maxColumns = 8
 )
 
-// grid is a table.
 type grid struct {
 	scalars        []value  // scalars beside the rows
 	columns        []string // keys or headings
@@ -73,7 +72,6 @@ func gridOfObjects(list []value) grid {
 	return newGrid(keys, list, func(e value, column int) value { return e.get(keys[column]) })
 }
 
-// at returns element i, null if there is none.
 func (v value) at(i int) value {
 	if i < len(v.list) {
 		return v.list[i]

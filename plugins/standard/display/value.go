@@ -101,7 +101,6 @@ func (v value) sortMembers(fields []string) {
 	}
 }
 
-// scalar reports whether the value is neither an array nor an object.
 func (v value) scalar() bool { return v.kind <= truth }
 
 // get returns the first member that has one of the names, in their order.
@@ -124,8 +123,7 @@ func isObject(v value) bool { return v.kind == object }
 func isArray(v value) bool  { return v.kind == array }
 func isNumber(v value) bool { _, ok := v.number(); return ok }
 
-// maxNumber is the largest number in charts.
-const maxNumber = 1e15
+const maxNumber = 1e15 // the largest number in charts
 
 // number returns a number for a chart. It returns false for other values and too large numbers.
 func (v value) number() (float64, bool) {
@@ -259,5 +257,4 @@ func (v value) textOf(names ...string) string {
 	return ""
 }
 
-// title returns the title in an object, "" if there is none.
 func (v value) title() string { return v.textOf("title", "heading") }
