@@ -128,11 +128,14 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 		answer := pageButton("Answer", "knowledge", "what", "answer", "id", g.ID)
 		answer.Text = &adminpage.Arg{Name: "text"}
 		answer.TextLabel = "The answer. The person who asked gets it, and the bot uses it where they asked"
-		gaps.Rows = append(gaps.Rows, adminpage.Row{
-			Text: g.Question, Place: g.Place, Person: g.Asker, Time: g.Time,
-			Values:  []string{"asked " + counted(g.Times, "time")},
+		row := adminpage.Row{
+			Text: g.Question, Place: g.Place, Time: g.Time, Values: []string{"asked " + counted(g.Times, "time")},
 			Buttons: []adminpage.Button{answer, pageButton("Dismiss", "knowledge", "what", "dismiss", "id", g.ID)},
-		})
+		}
+		if g.Owner.IsPerson() {
+			row.Person = g.Owner
+		}
+		gaps.Rows = append(gaps.Rows, row)
 	}
 	taught := adminpage.List{Title: "What users taught"}
 	for _, e := range state.Entries {

@@ -48,8 +48,8 @@ func (p *Plugin) Follow(ctx context.Context, m core.Message, said core.Entry) (f
 }
 
 // passOn passes an answer on to the asker. It is idempotent for the same message.
-func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core.Followed, err error) {
-	err = values.Edit(ctx, p.host.Items, g.owner, gapPrefix+g.id, func(known *gap) (bool, error) {
+func (p escalation) passOn(ctx context.Context, m *core.Message, g *Gap) (f core.Followed, err error) {
+	err = values.Edit(ctx, p.host.Items, g.Owner, gapPrefix+g.ID, func(known *Gap) (bool, error) {
 		known.Answered, known.In, known.Answer = p.host.Clock(), m.Path, m.ID
 		return known.Question != "", nil
 	})
@@ -69,9 +69,9 @@ func (p escalation) passOn(ctx context.Context, m *core.Message, g *gap) (f core
 
 // sendAnswer sends an answer to the asker, at most once for each time that the question was asked. by is the name
 // of the user who answers.
-func (p escalation) sendAnswer(ctx context.Context, g *gap, by, answer string) error {
+func (p escalation) sendAnswer(ctx context.Context, g *Gap, by, answer string) error {
 	text := txt.Literal(txt.Clip(clean(answer), answerMax))
-	id := fmt.Sprint(p.host.Name, "-answer-", g.id, "-", g.Time.Unix())
+	id := fmt.Sprint(p.host.Name, "-answer-", g.ID, "-", g.Time.Unix())
 	return p.send(ctx, core.Event{Kind: core.KindReminder,
 		Message: core.Message{Path: g.Place, ID: id, Author: g.Asker, Time: p.host.Clock()},
 		Reply:   fmt.Sprintf("%s answers “%s”:\n%s", by, txt.Literal(txt.ClipLine(g.Question, excerptMax)), text),
@@ -86,7 +86,7 @@ func nameOf(a *core.Author) string {
 }
 
 // keepAnswer keeps the answer to a question as an entry, which is visible in the group of the question.
-func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (string, error) {
+func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *Gap) (string, error) {
 	if m.Author.Rank < p.teachRank() {
 		return "Only those who may teach me can do that.", nil
 	}
@@ -98,9 +98,9 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *gap) (st
 	if err != nil || text == "" {
 		return "That answer was deleted.", err
 	}
-	e := Entry{ID: g.id[:entryID], Text: clean(text), Question: g.Question, Group: groupOf(g.Place), Teacher: teacher,
+	e := Entry{ID: g.ID[:entryID], Text: clean(text), Question: g.Question, Group: groupOf(g.Place), Teacher: teacher,
 		Time: p.host.Clock()}
-	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.owner}); err != nil {
+	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.Owner}); err != nil {
 		return "", err
 	}
 	return learned(e.ID), nil

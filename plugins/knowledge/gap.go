@@ -19,9 +19,11 @@ import (
 	"synthbot/core/values"
 )
 
-// gap is a question that no document answers. It is stored under the path of the asker, with a mark under the
+// Gap is a question that no document answers. It is stored under the path of the asker, with a mark under the
 // place where it was asked. If the mark is gone, the place was forgotten, and the gap is dropped.
-type gap struct {
+type Gap struct {
+	ID       string      `json:"-"`
+	Owner    core.Path   `json:"-"` // the asker, or the place if it is not a single known user
 	Question string      `json:"question"`
 	Place    core.Path   `json:"place"`
 	Asker    core.Author `json:"asker,omitzero"`
@@ -31,9 +33,6 @@ type gap struct {
 	Answered time.Time   `json:"answered,omitzero"`
 	In       core.Path   `json:"in,omitzero"`      // where the answer was given
 	Answer   string      `json:"answer,omitempty"` // the id of its message
-
-	id    string
-	owner core.Path
 }
 
 const (
@@ -48,7 +47,7 @@ type escalation struct{ *Plugin }
 // noteGap stores a question that no document answers. Unless it was asked in private, it also posts the question
 // once in the configured place, where others may answer it.
 func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) error {
-	g := gap{
+	g := Gap{
 		Question: txt.ClipLine(p.askedText(ctx, c, query), questionMax), Place: c.Path, Time: p.host.Clock(),
 		Asker: core.Author{ID: c.Author.ID, Name: c.Author.Name},
 	}
@@ -57,8 +56,8 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 		owner, g.Asker = c.Path, core.Author{} // several people asked, or the bot itself
 	}
 	sum := sha256.Sum256([]byte(owner.String() + "\n" + strings.ToLower(g.Question)))
-	g.id = hex.EncodeToString(sum[:8])
-	known, _, err := values.Get[gap](ctx, p.host.Items, owner, gapPrefix+g.id)
+	g.ID = hex.EncodeToString(sum[:8])
+	known, _, err := values.Get[Gap](ctx, p.host.Items, owner, gapPrefix+g.ID)
 	if len(c.Answers) > 0 {
 		g.Message = c.Answers[len(c.Answers)-1]
 	}
@@ -68,7 +67,7 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	}
 	if err == nil && known.Answered.IsZero() {
 		err = p.host.Items.PutAll(ctx,
-			values.New(owner, gapPrefix+g.id, g), values.New(c.Path, gapMark+g.id, struct{}{}))
+			values.New(owner, gapPrefix+g.ID, g), values.New(c.Path, gapMark+g.ID, struct{}{}))
 	}
 	if err != nil || !p.escalates(c) {
 		return err
@@ -83,15 +82,15 @@ func (p escalation) noteGap(ctx context.Context, c *core.Call, query string) err
 	return nil
 }
 
-func (p escalation) question(ctx context.Context, g *gap, link string) core.Event {
+func (p escalation) question(ctx context.Context, g *Gap, link string) core.Event {
 	where := "`" + g.Place.String() + "`"
 	if link != "" {
 		where = "[" + txt.Literal(g.Place.String()) + "](" + link + ")"
 	}
 	to := p.config.Escalate
 	e := core.Event{
-		Kind: core.KindReminder, Data: p.host.Name + ":" + g.id,
-		Message: core.Message{Path: to, ID: p.host.Name + "-question-" + g.id, Time: p.host.Clock()},
+		Kind: core.KindReminder, Data: p.host.Name + ":" + g.ID,
+		Message: core.Message{Path: to, ID: p.host.Name + "-question-" + g.ID, Time: p.host.Clock()},
 		Reply: fmt.Sprintf("❓ No document answers this question from %s:\n%s\nReply to this message, and I pass "+
 			"the answer on.", where, txt.Literal(g.Question)),
 	}
@@ -174,7 +173,7 @@ func (p *Plugin) escalateAction() core.Action {
 
 // gaps lists the open and recently answered questions, the newest first. It drops those whose place was
 // forgotten, or that were answered long ago.
-func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
+func (p escalation) gaps(ctx context.Context) (gaps []Gap, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
 		return nil, fmt.Errorf("gaps: %w", err)
@@ -188,13 +187,13 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	var gone []core.Item
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, gapPrefix)
-		g := gap{id: id, owner: items[i].Path}
+		g := Gap{ID: id, Owner: items[i].Path}
 		if !ok || items[i].Decode(&g) != nil {
 			continue
 		}
-		g.Place = marks[id] // the place may have moved
+		g.Place, g.Times = marks[id], max(g.Times, 1) // the place may have moved
 		if g.Place.IsZero() || !g.Answered.IsZero() && p.host.Clock().Sub(g.Answered) > answeredFor {
-			gone = append(gone, values.New(g.owner, items[i].Key, nil))
+			gone = append(gone, values.New(g.Owner, items[i].Key, nil))
 			continue
 		}
 		gaps = append(gaps, g)
@@ -203,16 +202,16 @@ func (p escalation) gaps(ctx context.Context) (gaps []gap, err error) {
 	for id, place := range marks { // of dropped questions, and of forgotten askers
 		gone = append(gone, values.New(place, gapMark+id, nil))
 	}
-	sorting.SortStable(gaps, func(a, b gap) int { return b.Time.Compare(a.Time) })
+	sorting.SortStable(gaps, func(a, b Gap) int { return b.Time.Compare(a.Time) })
 	if len(gone) > 0 {
 		err = p.host.Items.PutAll(ctx, gone...)
 	}
 	return gaps, err
 }
 
-func (p escalation) gap(ctx context.Context, id string) (g gap, ok bool, err error) {
+func (p escalation) gap(ctx context.Context, id string) (g Gap, ok bool, err error) {
 	all, err := p.gaps(ctx)
-	i := slices.IndexFunc(all, func(g gap) bool { return g.id == id })
+	i := slices.IndexFunc(all, func(g Gap) bool { return g.ID == id })
 	if err != nil || i < 0 {
 		return g, false, err
 	}
@@ -243,14 +242,14 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 	return nil
 }
 
-func (p escalation) close(ctx context.Context, g *gap) error {
+func (p escalation) close(ctx context.Context, g *Gap) error {
 	return p.host.Items.PutAll(ctx,
-		values.New(g.owner, gapPrefix+g.id, nil), values.New(g.Place, gapMark+g.id, nil))
+		values.New(g.Owner, gapPrefix+g.ID, nil), values.New(g.Place, gapMark+g.ID, nil))
 }
 
-func (p escalation) open(ctx context.Context) ([]gap, error) {
+func (p escalation) open(ctx context.Context) ([]Gap, error) {
 	all, err := p.gaps(ctx)
-	return slices.DeleteFunc(all, func(g gap) bool { return !g.Answered.IsZero() }), err
+	return slices.DeleteFunc(all, func(g Gap) bool { return !g.Answered.IsZero() }), err
 }
 
 // Gaps prints the unanswered questions, the newest first.

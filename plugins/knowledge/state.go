@@ -31,14 +31,6 @@ type SourceState struct {
 	Faults              []string // documents that cannot be read, and why
 }
 
-// Gap is an unanswered question.
-type Gap struct {
-	ID, Question string
-	Place, Asker core.Path // Asker is zero if it is not a single known user
-	Time         time.Time // when it was last asked
-	Times        int       // how often it was asked
-}
-
 // Editor is for admins who edit the knowledge on their page. Safe for concurrent use.
 type Editor struct{ *Plugin }
 
@@ -62,14 +54,7 @@ func (p Editor) State(ctx context.Context) (s State, err error) {
 		s.Entries = append(s.Entries, l.Entry)
 	}
 	sorting.SortStable(s.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
-	gaps, err := escalation(p).open(ctx)
-	for _, g := range gaps {
-		one := Gap{ID: g.id, Question: g.Question, Place: g.Place, Time: g.Time, Times: max(g.Times, 1)}
-		if g.owner.IsPerson() {
-			one.Asker = g.owner
-		}
-		s.Gaps = append(s.Gaps, one)
-	}
+	s.Gaps, err = escalation(p).open(ctx)
 	return s, err
 }
 
@@ -127,8 +112,8 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 		err = escalation(p).sendAnswer(ctx, &g, "An admin", text)
 	}
 	if err == nil {
-		e := Entry{ID: g.id[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock()}
-		err = p.keep(ctx, lesson{Entry: e, place: place, asker: g.owner})
+		e := Entry{ID: g.ID[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock()}
+		err = p.keep(ctx, lesson{Entry: e, place: place, asker: g.Owner})
 	}
 	if err == nil {
 		err = escalation(p).close(ctx, &g)
@@ -148,7 +133,7 @@ func (p Editor) Dismiss(ctx context.Context, place core.Path, id string) error {
 	return escalation(p).close(ctx, &g)
 }
 
-func (p Editor) openGap(ctx context.Context, place core.Path, id string) (g gap, err error) {
+func (p Editor) openGap(ctx context.Context, place core.Path, id string) (g Gap, err error) {
 	g, ok, err := escalation(p).gap(ctx, id)
 	if err == nil && (!ok || g.Place != place || !g.Answered.IsZero()) {
 		err = core.Errorf(core.Invalid, "That question is no longer open.")

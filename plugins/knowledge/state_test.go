@@ -64,7 +64,7 @@ func TestGapTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := stateOf(t, p); len(s.Gaps) != 1 || s.Gaps[0].Times != 2 || s.Gaps[0].Asker.String() != "room/@user/ann" {
+	if s := stateOf(t, p); len(s.Gaps) != 1 || s.Gaps[0].Times != 2 || s.Gaps[0].Owner.String() != "room/@user/ann" {
 		t.Errorf("got %+v", s.Gaps)
 	}
 }

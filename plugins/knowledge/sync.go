@@ -131,18 +131,16 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 func (p *Plugin) fault(source, name string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key, text := source+"/"+name, ""
-	if err != nil {
-		text = txt.ClipLine(err.Error(), 300)
+	key := source + "/" + name
+	if err == nil {
+		delete(p.logged, key)
+		return
 	}
-	if text != "" && p.logged[key] != text {
+	text := txt.ClipLine(err.Error(), 300)
+	if p.logged[key] != text {
 		p.host.Log.Warn("document not read", "name", source, "file", name, "err", text)
 	}
-	if text == "" {
-		delete(p.logged, key)
-	} else {
-		p.logged[key] = text
-	}
+	p.logged[key] = text
 }
 
 type sourceReader struct {
