@@ -24,6 +24,20 @@ const (
 	PermissionBot        Permission = "bot" // only turns that the bot itself began
 )
 
+// Rank returns the lowest rank that has the permission. ok is false, and the rank one that no user has, if the
+// permission is unknown or does not depend on the rank.
+func (p Permission) Rank() (r Rank, ok bool) {
+	switch p {
+	case PermissionEveryone:
+		return RankMember, true
+	case PermissionModerators:
+		return RankModerator, true
+	case PermissionAdmins:
+		return RankAdmin, true
+	}
+	return RankBot, p == PermissionBot
+}
+
 // Busy says what happens to a second call of an action by the same user while the first one runs.
 type Busy string
 

@@ -143,8 +143,7 @@ func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) s
 func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (need core.Rank, open bool) {
 	permission := s.permission(d, w)
 	if permission != core.PermissionConcerned {
-		need, open = ranks[permission]
-		return need, open
+		return permission.Rank() // a permission without one closes an action
 	}
 	who, alone := w.Author()
 	id, _ := payload[d.Concerns].(string)
@@ -154,12 +153,6 @@ func (s *Snapshot) needs(d *Definition, w Requester, payload map[string]any) (ne
 		return core.RankMember, true
 	}
 	return core.RankAdmin, true
-}
-
-// ranks are the lowest ranks that have the permissions; a permission without one closes an action.
-var ranks = map[core.Permission]core.Rank{
-	core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
-	core.PermissionAdmins: core.RankAdmin, core.PermissionBot: core.RankBot,
 }
 
 // granted reports whether a grant lets turns of the place write to a subtree for which to is true.

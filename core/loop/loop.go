@@ -14,6 +14,18 @@ func Notify(wake chan<- struct{}) {
 	}
 }
 
+// Sleep returns false if ctx ends before d is over.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // Repeat calls do at once, then again after the pause that do returned and whenever wake
 // has a token, until ctx ends. After a negative pause it waits for a token.
 func Repeat(ctx context.Context, wake <-chan struct{}, do func() time.Duration) {

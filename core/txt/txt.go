@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -136,6 +137,17 @@ func foldRune(r rune) rune {
 
 // ClipLine returns at most n characters of a text, on one line.
 func ClipLine(text string, n int) string { return Clip(Line(text), n) }
+
+// Labels returns texts on one line, with at most n characters and in lower case. It drops empty ones and duplicates.
+func Labels(texts []string, n int) (labels []string) {
+	for _, text := range texts {
+		text = strings.ToLower(ClipLine(text, n))
+		if text != "" && !slices.Contains(labels, text) {
+			labels = append(labels, text)
+		}
+	}
+	return labels
+}
 
 var (
 	markup = Pattern("[\\\\`*_~\\[\\]<>&|#=^$]")

@@ -25,12 +25,8 @@
 package diary
 
 import (
-	"slices"
-	"strings"
-
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/txt"
 )
 
 // Plugin keeps the bot's diary. Safe for concurrent use.
@@ -55,17 +51,6 @@ const (
 	wordMax    = 32 // characters of a feeling or a tag
 	nameMax    = 64
 )
-
-// words returns the words in lower case, shortened and without duplicates.
-func words(list []string) (all []string) {
-	for _, w := range list {
-		w = strings.ToLower(txt.ClipLine(w, wordMax))
-		if w != "" && !slices.Contains(all, w) {
-			all = append(all, w)
-		}
-	}
-	return all
-}
 
 // Config is the plugin's table.
 type Config struct {

@@ -50,7 +50,8 @@ func (p *Plugin) write(ctx context.Context, c core.Call, w writePayload) (core.R
 	e := entry{
 		open: open{
 			ID: entryID(&c), Time: p.host.Clock(),
-			Summary: txt.ClipLine(w.Summary, summaryMax), Feelings: words(w.Feelings), Tags: words(w.Tags),
+			Summary: txt.ClipLine(w.Summary, summaryMax), Feelings: txt.Labels(w.Feelings, wordMax),
+			Tags: txt.Labels(w.Tags, wordMax),
 		},
 		Thought: txt.ClipLine(w.Thought, thoughtMax),
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core/loop"
 	"synthbot/core/passage"
 	"synthbot/core/txt"
 	"synthbot/plugins/knowledge/cut"
@@ -119,9 +120,7 @@ func (p *Plugin) AwaitVectors(ctx context.Context, progress func(string)) error 
 			progress(fmt.Sprintf("%d passages wait for vectors%s", n, reason))
 			next = now.Add(vectorLine)
 		}
-		select {
-		case <-time.After(vectorPause):
-		case <-ctx.Done():
+		if !loop.Sleep(ctx, vectorPause) {
 			return ctx.Err()
 		}
 	}

@@ -37,11 +37,7 @@ const (
 )
 
 func (p *Plugin) teachRank() core.Rank {
-	rank := map[string]core.Rank{"everyone": core.RankMember, "admins": core.RankAdmin}
-	least, ok := rank[p.config.Teach]
-	if !ok {
-		least = core.RankModerator
-	}
+	least, _ := core.Permission(p.config.Teach).Rank()
 	return least
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/coretest"
+	"synthbot/core/loop"
 	"synthbot/core/secret"
 	"synthbot/plugins/plugintest"
 )
@@ -471,7 +472,7 @@ func vanished(pid int) bool {
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			return true
 		}
-		sleep(context.Background(), 10*time.Millisecond)
+		loop.Sleep(context.Background(), 10*time.Millisecond)
 	}
 	return false
 }

@@ -78,18 +78,6 @@ func (s *server) run(ctx context.Context) {
 	})
 }
 
-// sleep returns false if ctx ended before d was over.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // runOnce starts the server, and blocks until it or ctx ends.
 func (s *server) runOnce(ctx context.Context) (err error) {
 	l, err := s.dial()
@@ -108,7 +96,7 @@ func (s *server) runOnce(ctx context.Context) (err error) {
 	}
 	l.work.Go(func() {
 		l.sessionErr = l.session.Wait()
-		sleep(l.ctx, s.times.grace/10) // the exit of the process is a better reason
+		loop.Sleep(l.ctx, s.times.grace/10) // the exit of the process is a better reason
 		l.end(errEnded)
 	})
 	defer func() { // close the session, or end the connection if that takes too long
@@ -147,7 +135,7 @@ func (s *server) connect(ctx context.Context, l *connection) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		if !sleep(l.ctx, s.times.grace/10) { // the exit of the process is a better reason
+		if !loop.Sleep(l.ctx, s.times.grace/10) { // the exit of the process is a better reason
 			err = fmt.Errorf("%w: %w", err, context.Cause(l.ctx))
 		}
 		return err
@@ -198,7 +186,7 @@ func (s *server) probe(ctx context.Context, l *connection) error {
 	if err == nil || answered || ctx.Err() != nil {
 		return nil
 	}
-	if !sleep(l.ctx, s.times.grace/10) { // the end of the connection is a better reason
+	if !loop.Sleep(l.ctx, s.times.grace/10) { // the end of the connection is a better reason
 		return context.Cause(l.ctx)
 	}
 	return errUnresponsive

@@ -71,7 +71,7 @@ func (p *Plugin) save(ctx context.Context, c core.Call, s savePayload) (core.Res
 	}
 	f := core.Fact{
 		Text: txt.ClipLine(s.Text, textMax), About: about, Topic: label(s.Topic),
-		Tags:       labels(append(s.Tags, strangers...)),
+		Tags:       txt.Labels(append(s.Tags, strangers...), nameMax),
 		Importance: s.Importance, Language: languageOr(p.host.Language, s.Language), Origin: c.Path, By: by,
 		Rank: c.Author.Rank,
 	}

@@ -334,7 +334,7 @@ func readNote(raw json.RawMessage, people int) (n note, ok bool) {
 		return n, false
 	}
 	n.Topic = label(n.Topic)
-	n.Tags = labels(n.Tags)
+	n.Tags = txt.Labels(n.Tags, nameMax)
 	if !languageTag().MatchString(n.Language) {
 		n.Language = ""
 	}

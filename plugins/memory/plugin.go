@@ -161,17 +161,6 @@ const (
 
 func label(text string) string { return strings.ToLower(txt.ClipLine(text, nameMax)) }
 
-func labels(list []string) []string {
-	var all []string
-	for _, text := range list {
-		text = label(text)
-		if text != "" && !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return all
-}
-
 // Config is the plugin's table.
 type Config struct {
 	Hints        int           `toml:"hints" default:"5" min:"0" max:"8" doc:"How many memories a prompt contains at most."`

@@ -10,6 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
+	"synthbot/core/loop"
 	"synthbot/plugins/standard/display"
 )
 
@@ -141,10 +142,7 @@ func (p *Plugin) checkNotice(c core.Call, n notice) error {
 }
 
 func permits(permission string, rank core.Rank) bool {
-	least, ok := map[core.Permission]core.Rank{
-		core.PermissionEveryone: core.RankMember, core.PermissionModerators: core.RankModerator,
-		core.PermissionAdmins: core.RankAdmin,
-	}[core.Permission(permission)]
+	least, ok := core.Permission(permission).Rank()
 	return ok && rank >= least
 }
 
@@ -201,14 +199,10 @@ func pause(ctx context.Context, c core.Call) (core.Result, error) {
 	if err != nil {
 		return core.Result{}, err
 	}
-	timer := time.NewTimer(time.Duration(q.Duration * float64(time.Second)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return core.Result{}, nil
-	case <-ctx.Done():
+	if !loop.Sleep(ctx, time.Duration(q.Duration*float64(time.Second))) {
 		return core.Result{}, ctx.Err()
 	}
+	return core.Result{}, nil
 }
 
 const confirmSchema = `{
