@@ -225,8 +225,7 @@ func (p *Plugin) compareWithLast(ctx context.Context, l *loaded) error {
 	}
 	if len(broke) > 0 {
 		const text = "The blueprint %s (%s) has changed in a way that can break what uses it:\n%s"
-		p.h.Messenger.NotifyAdmins(fmt.Sprintf(text,
-			l.Name, filepath.Base(l.File), strings.Join(broke, "\n")))
+		p.h.Messenger.NotifyAdmins(fmt.Sprintf(text, l.Name, filepath.Base(l.File), strings.Join(broke, "\n")))
 	}
 	return values.Put(ctx, p.h.Items, core.Path{}, l.key(), now)
 }

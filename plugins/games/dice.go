@@ -1,6 +1,7 @@
 package games
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -65,10 +66,7 @@ func parseDice(text string) (dice, error) {
 	if len(text) > maxNotation {
 		return dice{}, core.Errorf(core.Invalid, "That is too long for dice: at most %d characters.", maxNotation)
 	}
-	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
-	if text == "" {
-		text = "1d6"
-	}
+	text = cmp.Or(strings.ToLower(strings.Join(strings.Fields(text), "")), "1d6")
 	d := dice{text: text}
 	total := 0
 	signed := strings.TrimPrefix(strings.ReplaceAll(text, "-", "+-"), "+")

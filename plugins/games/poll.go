@@ -246,10 +246,7 @@ func (p *Plugin) open(ctx context.Context, c core.Call, payload createPayload) (
 	if open >= maxOpen {
 		return poll{}, core.Errorf(core.Occupied, "There are %d open polls here already; close one first.", open)
 	}
-	duration := p.config.PollFor
-	if payload.Hours > 0 {
-		duration = time.Duration(payload.Hours) * time.Hour
-	}
+	duration := cmp.Or(time.Duration(payload.Hours)*time.Hour, p.config.PollFor)
 	made := poll{
 		Number: number, Question: payload.Question, Options: payload.Options, Multiple: payload.Multiple,
 		Private: c.Private, Made: c.Key, Ends: p.host.Clock().Add(duration),

@@ -100,8 +100,5 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *Gap) (st
 	}
 	e := Entry{ID: g.ID[:entryID], Text: clean(text), Question: g.Question, Group: groupOf(g.Place), Teacher: teacher,
 		Time: p.host.Clock()}
-	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.Owner}); err != nil {
-		return "", err
-	}
-	return learned(e.ID), nil
+	return learned(e.ID), p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.Owner})
 }

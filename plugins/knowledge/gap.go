@@ -243,8 +243,7 @@ func (p escalation) closeGaps(ctx context.Context, source, id string) error {
 }
 
 func (p escalation) close(ctx context.Context, g *Gap) error {
-	return p.host.Items.PutAll(ctx,
-		values.New(g.Owner, gapPrefix+g.ID, nil), values.New(g.Place, gapMark+g.ID, nil))
+	return p.host.Items.PutAll(ctx, values.New(g.Owner, gapPrefix+g.ID, nil), values.New(g.Place, gapMark+g.ID, nil))
 }
 
 func (p escalation) open(ctx context.Context) ([]Gap, error) {

@@ -80,10 +80,7 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	}
 	id := strings.ToLower(rand.Text()[:entryID])
 	e := Entry{ID: id, Text: text, Group: group, Teacher: c.Person, Time: p.host.Clock()}
-	if err := p.keep(ctx, lesson{Entry: e, owner: owner, place: c.Path}); err != nil {
-		return "", err
-	}
-	return learned(id), nil
+	return learned(id), p.keep(ctx, lesson{Entry: e, owner: owner, place: c.Path})
 }
 
 func learned(id string) string {

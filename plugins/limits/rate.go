@@ -6,14 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"synthbot/core"
 	"synthbot/core/txt"
 )
 
 // Rate allows Count events within Per; the zero value allows any number. As a text it is "20/1h", or "off".
-type Rate struct {
-	Count int
-	Per   time.Duration
-}
+type Rate core.RateLimit
 
 const (
 	maxCount = 100_000

@@ -308,9 +308,7 @@ func (b *heldBefore) restore(ctx context.Context, p *Plugin, a *actor, kind stri
 
 // release lifts the blocks, or the mutes, of a user that the actor may lift. It returns one of
 // them, and how to restore them.
-func (p *Plugin) release(
-	ctx context.Context, a *actor, kind, name string,
-) (lifted *hold, was []heldBefore, err error) {
+func (p *Plugin) release(ctx context.Context, a *actor, kind, name string) (lifted *hold, was []heldBefore, err error) {
 	ctx, err = p.records.begin(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -302,11 +302,8 @@ func (r *record) dropAll(which func(*value) bool) (found bool) {
 }
 
 func isRecord(key string) bool {
-	if key == ownKey || key == botKey {
-		return true
-	}
 	path, err := core.ParsePath(key)
-	return err == nil && path.IsPerson()
+	return key == ownKey || key == botKey || err == nil && path.IsPerson()
 }
 
 // records returns all records about a user.

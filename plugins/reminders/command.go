@@ -145,8 +145,7 @@ func (p *Plugin) timezone(ctx context.Context, c command.Call) (string, error) {
 	}
 	loc, ok := timezone.Load(name)
 	if !ok {
-		return "", core.Errorf(core.Invalid,
-			"There is no such time zone; write one like Europe/Rome or New York.")
+		return "", core.Errorf(core.Invalid, "There is no such time zone; write one like Europe/Rome or New York.")
 	}
 	zone := timezone.Zone{Name: loc.String(), Origin: c.Path}
 	err := timezone.Keep(ctx, p.host.Zones, c.Person, zone)

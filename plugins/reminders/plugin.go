@@ -252,8 +252,7 @@ func (p *Plugin) get(ctx context.Context, at pointer) (r reminder, version uint6
 
 func (p *Plugin) keep(ctx context.Context, r reminder) error {
 	at := r.pointer()
-	return p.schedule(ctx, r.Due, at, values.New(r.Place, at.hereKey(), at),
-		values.New(r.person, keyReminder+r.ID, r))
+	return p.schedule(ctx, r.Due, at, values.New(r.Place, at.hereKey(), at), values.New(r.person, keyReminder+r.ID, r))
 }
 
 func (p *Plugin) drop(ctx context.Context, at pointer, due time.Time) error {
