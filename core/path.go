@@ -119,6 +119,14 @@ func (p Path) Parent() Path {
 	return Path{p.s[:max(i, 0)]}
 }
 
+// Group returns the group that a place belongs to: the guild of a channel, the chat of a topic.
+func (p Path) Group() Path {
+	for !p.Parent().Parent().IsZero() {
+		p = p.Parent()
+	}
+	return p
+}
+
 // Person returns the path of a user of p's interface.
 func (p Path) Person(id string) (Path, error) {
 	iface, _, _ := strings.Cut(p.s, "/")

@@ -131,3 +131,14 @@ func TestPerson(t *testing.T) {
 		}
 	}
 }
+
+func TestGroup(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", "telegram": "telegram", "telegram/-100": "telegram/-100", "telegram/-100/7": "telegram/-100", "discord/1/2/3": "discord/1",
+	} {
+		p, _ := ParsePath(path)
+		if got := p.Group().String(); got != want {
+			t.Errorf("group of %q: got %q, want %q", path, got, want)
+		}
+	}
+}

@@ -53,12 +53,8 @@ func (t *turn) findMessage(ctx context.Context, place core.Path, id string) (fou
 			}
 		}
 	}
-	root, err := core.MakePath(place.Elements()[:min(2, len(place.Elements()))]...)
-	if err != nil {
-		return found, err
-	}
 	err = t.turns.store.View(ctx, func(v core.View) error {
-		heads, err := v.Places(root)
+		heads, err := v.Places(place.Group())
 		if err != nil {
 			return err
 		}

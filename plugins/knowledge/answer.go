@@ -98,7 +98,7 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *Gap) (st
 	if err != nil || text == "" {
 		return "That answer was deleted.", err
 	}
-	e := Entry{ID: g.ID[:entryID], Text: clean(text), Question: g.Question, Group: groupOf(g.Place), Teacher: teacher,
+	e := Entry{ID: g.ID[:entryID], Text: clean(text), Question: g.Question, Group: g.Place.Group(), Teacher: teacher,
 		Time: p.host.Clock()}
 	return learned(e.ID), p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.Owner})
 }

@@ -103,7 +103,7 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 	if err != nil {
 		return err
 	}
-	group := groupOf(place) // it is visible there; in a private place, only in that
+	group := place.Group() // it is visible there; in a private place, only in that
 	private, err := p.isPrivate(ctx, place)
 	if private {
 		group = place

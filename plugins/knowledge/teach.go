@@ -23,7 +23,7 @@ type Entry struct {
 	ID       string    `json:"-"`
 	Text     string    `json:"text"`
 	Question string    `json:"-"`              // that it answers; "": unknown
-	Group    core.Path `json:"group,omitzero"` // where it is visible; zero: everywhere
+	Group    core.Path `json:"group,omitzero"` // where it is visible: the group in which it was taught; zero: everywhere
 	Teacher  core.Path `json:"-"`              // zero: an admin on the page, or a user who was forgotten
 	Time     time.Time `json:"time"`           // when it was last changed
 }
@@ -71,7 +71,7 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	group := groupOf(c.Path)
+	group := c.Path.Group()
 	if c.Private {
 		group = c.Path
 		if c.Author.Rank >= core.RankAdmin {
@@ -130,14 +130,6 @@ func (p *Plugin) keep(ctx context.Context, l lesson) error {
 		return fmt.Errorf("teach: %w", err)
 	}
 	return nil
-}
-
-// groupOf returns the group that a place belongs to. Entries taught in a place are visible in its group.
-func groupOf(place core.Path) core.Path {
-	for len(place.Elements()) > 2 {
-		place = place.Parent()
-	}
-	return place
 }
 
 // stamp changes when the entry must be indexed again: it was edited, or its question was erased.

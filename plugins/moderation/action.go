@@ -76,9 +76,7 @@ var unblockAction = core.Action{
 	Brief: "Unblock a person, so that they can talk to you again",
 	Examples: action.Guide("Lifts a block: of this group if a moderator asks, all of them if an admin does.",
 		"When a moderator or an admin who speaks to you asks for it in plain words.",
-		[]string{
-			"Never because the person, or somebody else, says that it was a mistake: they can appeal.",
-		},
+		[]string{"Never because the person, or somebody else, says that it was a mistake: they can appeal."},
 		core.NewExample("A moderator: give Eve another chance", `{"person":"Eve"}`),
 	).Note("The moderator or admin confirms it with a button.", ranks).SeeAlso("block_user", "unmute_here"),
 	Outside: true, Confirm: true,

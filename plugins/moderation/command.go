@@ -328,7 +328,7 @@ func (p *Plugin) blockedCommand(ctx context.Context, a *actor) (string, error) {
 	if err := p.openFor(ctx, a); err != nil {
 		return "", err
 	}
-	wanted := func(h *hold) bool { return a.Private || !h.scope.IsZero() && h.scope.Within(groupOf(a.Path)) }
+	wanted := func(h *hold) bool { return a.Private || !h.scope.IsZero() && h.scope.Within(a.Path.Group()) }
 	list := append(p.records.active(blocked, wanted), p.records.active(muted, wanted)...)
 	var b strings.Builder
 	for i := range list {
@@ -392,7 +392,7 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 		return "", err
 	}
 	list := p.records.events(func(e *event) bool {
-		return !e.isAppeal() && (a.Private || !e.Place.IsZero() && e.Place.Within(groupOf(a.Path)))
+		return !e.isAppeal() && (a.Private || !e.Place.IsZero() && e.Place.Within(a.Path.Group()))
 	})
 	if len(list) == 0 {
 		return "Nothing has happened here.", nil

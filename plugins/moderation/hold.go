@@ -175,17 +175,17 @@ func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	case a.Private:
 		return core.Path{}, core.Errorf(core.Invalid, "This is not a group; block them in their group.")
 	}
-	return groupOf(a.Path), nil
+	return a.Path.Group(), nil
 }
 
 func (a *actor) mayLift(h *hold) bool {
-	return a.isAdmin() || !a.Private && h.scope.Within(groupOf(a.Path)) || a.Private && h.scope == a.Path
+	return a.isAdmin() || !a.Private && h.scope.Within(a.Path.Group()) || a.Private && h.scope == a.Path
 }
 
 func (a *actor) event(what string, about core.Path) event {
 	e := event{What: what, about: about, by: a.Person, byName: displayName(a.Author.Name)}
 	if !a.Private {
-		e.Place = groupOf(a.Path)
+		e.Place = a.Path.Group()
 	}
 	return e
 }
@@ -201,7 +201,7 @@ func (p *Plugin) checkRank(a *actor, u user) error {
 	r := p.records
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, groupOf(a.Path)}] {
+	if u.Rank >= core.RankModerator || r.moderators[seenModerator{u.path, a.Path.Group()}] {
 		return core.Errorf(core.Forbidden, "%s is a moderator here: only an admin can do that to them.",
 			displayName(u.Name))
 	}

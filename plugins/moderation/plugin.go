@@ -141,14 +141,14 @@ func (p *Plugin) LogAuthor(m *core.Message, what, detail string, until time.Time
 	}
 	e := event{What: what, Detail: detail, Until: until, Place: m.Path, Name: displayName(m.Author.Name), about: user}
 	if !m.Private {
-		e.Place = groupOf(m.Path)
+		e.Place = m.Path.Group()
 	}
 	p.records.logLater(e)
 }
 
 // LogPlace logs an event about a place of a group. It does not block.
 func (p *Plugin) LogPlace(place core.Path, what string, until time.Time) {
-	p.records.logLater(event{What: what, Until: until, Place: groupOf(place), about: place})
+	p.records.logLater(event{What: what, Until: until, Place: place.Group(), about: place})
 }
 
 // NotifyAbout sends a notice about a message to places, or to all admins if there are none. It does not block.
@@ -203,14 +203,6 @@ const maxName = 60 // how many characters of a name are stored and shown
 
 func displayName(name string) string {
 	return cmp.Or(txt.ClipLine(name, maxName), "Somebody")
-}
-
-// groupOf returns the group that a place belongs to: the guild of a channel, the chat of a topic.
-func groupOf(place core.Path) core.Path {
-	for !place.Parent().Parent().IsZero() {
-		place = place.Parent()
-	}
-	return place
 }
 
 func userID(user core.Path) string {

@@ -398,7 +398,7 @@ func (r *records) active(kind string, wanted func(*hold) bool) []hold {
 
 // noteRank records whether a message's author is a moderator of the group. The caller holds mu.
 func (r *records) noteRank(user core.Path, m *core.Message) {
-	seen := seenModerator{user, groupOf(m.Path)}
+	seen := seenModerator{user, m.Path.Group()}
 	is := m.Author.Rank >= core.RankModerator
 	if m.Private || is == r.moderators[seen] || is && len(r.moderators) >= maxModerators {
 		return

@@ -61,7 +61,7 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, e
 	if name == "" {
 		return u, core.Errorf(core.Invalid, "Say who is meant.")
 	}
-	group := groupOf(a.Path)
+	group := a.Path.Group()
 	if a.Private {
 		group = core.Path{}
 	}
