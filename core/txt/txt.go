@@ -138,6 +138,15 @@ func foldRune(r rune) rune {
 // ClipLine returns at most n characters of a text, on one line.
 func ClipLine(text string, n int) string { return Clip(Line(text), n) }
 
+// JoinFunc joins the texts of the elements of a list.
+func JoinFunc[T any](list []T, between string, text func(T) string) string {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		texts[i] = text(element)
+	}
+	return strings.Join(texts, between)
+}
+
 // Labels returns texts on one line, with at most n characters and in lower case. It drops empty ones and duplicates.
 func Labels(texts []string, n int) (labels []string) {
 	for _, text := range texts {

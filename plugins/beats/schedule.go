@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"synthbot/core/txt"
 )
 
 // clock is a time of the day, in minutes.
@@ -125,20 +127,12 @@ func (s *schedule) next(after time.Time, zone *time.Location) time.Time {
 
 // String describes the schedule for users.
 func (s *schedule) String() string {
-	var when []string
-	for _, c := range s.at {
-		when = append(when, fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60))
-	}
-	text := strings.Join(when, ", ")
+	text := txt.JoinFunc(s.at, ", ", func(c clock) string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) })
 	if s.every > 0 {
 		text = "every " + strings.TrimSuffix(strings.TrimSuffix(s.every.String(), "0s"), "0m")
 	}
-	var days []string
-	for _, d := range s.days {
-		days = append(days, d.String()[:3])
-	}
-	if len(days) > 0 {
-		text += " on " + strings.Join(days, ", ")
+	if len(s.days) > 0 {
+		text += " on " + txt.JoinFunc(s.days, ", ", func(d time.Weekday) string { return d.String()[:3] })
 	}
 	return text
 }

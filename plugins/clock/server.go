@@ -264,10 +264,4 @@ func words(code float64) string {
 	return cmp.Or(skyWords[int(min(max(code, 0), 99))], "unknown weather")
 }
 
-func degrees(t float64) string {
-	n := math.Round(t)
-	if n == 0 {
-		n = 0 // no "-0"
-	}
-	return strconv.FormatFloat(n, 'f', 0, 64)
-}
+func degrees(t float64) string { return strconv.Itoa(int(math.Round(t))) }

@@ -110,11 +110,8 @@ const digestMax = 600
 // plain returns a digest without a model: the summaries, shortened equally.
 func plain(d *page) string {
 	share := max(digestMax/len(d.Entries)-1, 20)
-	texts := make([]string, len(d.Entries))
-	for i := range d.Entries {
-		texts[i] = txt.ClipLine(d.Entries[i].Summary, share)
-	}
-	return txt.ClipLine(strings.Join(texts, " "), digestMax)
+	texts := txt.JoinFunc(d.Entries, " ", func(e entry) string { return txt.ClipLine(e.Summary, share) })
+	return txt.ClipLine(texts, digestMax)
 }
 
 const textOrder = "" +

@@ -148,12 +148,8 @@ func (p *Plugin) several(ctx context.Context, c *core.Call) (map[string]bool, er
 }
 
 func (s someone) in(e *entry) bool {
-	for _, text := range append(append([]string{e.Summary, e.Thought}, e.Tags...), e.Feelings...) {
-		if s.without(text) != text {
-			return true
-		}
-	}
-	return false
+	texts := slices.Concat([]string{e.Summary, e.Thought}, e.Tags, e.Feelings)
+	return slices.ContainsFunc(texts, func(text string) bool { return s.without(text) != text })
 }
 
 // somebody replaces the name of an erased user.

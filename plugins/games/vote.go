@@ -112,7 +112,6 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 	}
 	now := p.host.Clock()
 	var open []poll
-	var names []string
 	over := false
 	for _, o := range there {
 		if o.Closed || !now.Before(o.Ends) {
@@ -123,14 +122,14 @@ func (p *Plugin) find(ctx context.Context, place core.Path, number int) (poll, e
 			return o, nil
 		}
 		open = append(open, o)
-		names = append(names, fmt.Sprintf("%d (%s)", o.Number, o.Question))
 	}
 	switch {
 	case number == 0 && len(open) == 1:
 		return open[0], nil
 	case number == 0 && len(open) > 1:
+		name := func(o poll) string { return fmt.Sprintf("%d (%s)", o.Number, o.Question) }
 		return poll{}, core.Errorf(core.Invalid, "There are several open polls here: say which one, %s.",
-			strings.Join(names, " or "))
+			txt.JoinFunc(open, " or ", name))
 	case over:
 		return poll{}, core.Errorf(core.Invalid, "Poll %d is over.", number)
 	}
@@ -324,11 +323,8 @@ func (o *poll) result() standing {
 func (s standing) text() string {
 	list := slices.Clone(s.Votes)
 	sorting.SortStable(list, func(a, b counted) int { return b.Votes - a.Votes })
-	texts := make([]string, len(list))
-	for i, c := range list {
-		texts[i] = fmt.Sprintf("%s: %d", c.Option, c.Votes)
-	}
-	return fmt.Sprintf("%s — %s (%d voted)", s.Question, strings.Join(texts, ", "), s.Voters)
+	votes := txt.JoinFunc(list, ", ", func(c counted) string { return fmt.Sprintf("%s: %d", c.Option, c.Votes) })
+	return fmt.Sprintf("%s — %s (%d voted)", s.Question, votes, s.Voters)
 }
 
 // standings returns the polls of a place, newest first.
@@ -400,13 +396,11 @@ func (p *Plugin) pollsCommand(ctx context.Context, c command.Call) (string, erro
 	if len(list) == 0 {
 		return "There are no polls here.", nil
 	}
-	var lines []string
-	for _, s := range list[:min(len(list), shownMax)] {
+	return txt.JoinFunc(list[:min(len(list), shownMax)], "\n", func(s standing) string {
 		state := "over"
 		if s.Ends != nil {
 			state = "open until " + s.Ends.In(p.host.Clock().Location()).Format("2 Jan 15:04")
 		}
-		lines = append(lines, fmt.Sprintf("%d. %s, %s", s.Poll, s.text(), state))
-	}
-	return strings.Join(lines, "\n"), nil
+		return fmt.Sprintf("%d. %s, %s", s.Poll, s.text(), state)
+	}), nil
 }

@@ -74,12 +74,7 @@ func (p *Plugin) pinned(ctx context.Context, s *core.Scene) ([]core.Fact, error)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	var facts []core.Fact
-	for _, f := range found {
-		if f.Importance >= pinnedFrom {
-			facts = append(facts, f)
-		}
-	}
+	facts := slices.DeleteFunc(found, func(f core.Fact) bool { return f.Importance < pinnedFrom })
 	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(b.Importance, a.Importance) })
 	return facts[:min(len(facts), pinnedMax)], nil
 }
@@ -95,15 +90,12 @@ func (p *Plugin) matching(ctx context.Context, s *core.Scene) ([]core.Fact, erro
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	var facts []core.Fact
 	has := make(map[string]int) // by id
-	for _, f := range found {
+	facts := slices.DeleteFunc(found, func(f core.Fact) bool {
 		text := p.words.Content(strings.Join(append([]string{f.Text, f.Topic}, f.Tags...), " "))
 		has[f.ID] = lexicon.Shared(ask, text)
-		if has[f.ID] >= lexicon.Enough(len(ask)) {
-			facts = append(facts, f)
-		}
-	}
+		return has[f.ID] < lexicon.Enough(len(ask))
+	})
 	sorting.SortStable(facts, func(a, b core.Fact) int { return cmp.Compare(has[b.ID], has[a.ID]) })
 	return facts, nil
 }

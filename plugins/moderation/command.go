@@ -397,11 +397,8 @@ func (p *Plugin) modlogCommand(ctx context.Context, a *actor) (string, error) {
 	if len(list) == 0 {
 		return "Nothing has happened here.", nil
 	}
-	var lines []string
-	for _, e := range list[max(0, len(list)-maxLogged):] {
-		lines = append(lines, e.line(a.Private, p.host.Clock()))
-	}
-	return strings.Join(lines, "\n"), nil
+	latest := list[max(0, len(list)-maxLogged):]
+	return txt.JoinFunc(latest, "\n", func(e event) string { return e.line(a.Private, p.host.Clock()) }), nil
 }
 
 func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, error) {
@@ -423,11 +420,9 @@ func (p *Plugin) appealsCommand(ctx context.Context, c command.Call) (string, er
 		list = list[len(list)-maxListed:]
 	}
 	for _, x := range list {
-		var parts []string
-		for _, h := range p.records.holdsOf(x.about) {
-			parts = append(parts, participle(h.kind)+" "+where(h.scope))
-		}
-		held := cmp.Or(strings.Join(parts, ", "), "no longer blocked")
+		holds := p.records.holdsOf(x.about)
+		held := txt.JoinFunc(holds, ", ", func(h hold) string { return participle(h.kind) + " " + where(h.scope) })
+		held = cmp.Or(held, "no longer blocked")
 		fmt.Fprintf(&b, "- %s: %s (`%s`), %s: %s\n", txt.Moment(x.At, p.host.Clock()), x.Name, x.about, held, x.Text)
 	}
 	return b.String() + "`/unblock PERSON` lifts a block.", nil

@@ -49,9 +49,9 @@ func (p *Plugin) recentWriters(ctx context.Context, place, below core.Path) (lis
 	return list, nil
 }
 
-func errSeveral(name string, labels []string) error {
-	return core.Errorf(core.Invalid, "Several people are called %s: %s. Name one of these.",
-		txt.ClipLine(name, maxName), strings.Join(labels, ", "))
+func errSeveral(name, labels string) error {
+	const text = "Several people are called %s: %s. Name one of these."
+	return core.Errorf(core.Invalid, text, txt.ClipLine(name, maxName), labels)
 }
 
 // findUser finds the user whom a moderator names: somebody who wrote here lately, or for an admin
@@ -77,11 +77,8 @@ func (p *Plugin) findUser(ctx context.Context, a *actor, name string) (u user, e
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		var labels []string
-		for _, u := range found {
-			labels = append(labels, cmp.Or(txt.ClipLine(u.Tag, maxName), u.ID))
-		}
-		return u, errSeveral(name, labels)
+		label := func(u user) string { return cmp.Or(txt.ClipLine(u.Tag, maxName), u.ID) }
+		return u, errSeveral(name, txt.JoinFunc(found, ", ", label))
 	case pathErr == nil && path.IsPerson() && a.isAdmin():
 		return p.userAt(ctx, path)
 	}
@@ -122,7 +119,7 @@ func (p *Plugin) findHeld(ctx context.Context, a *actor, kind, name string) (dig
 	case len(labels) == 1:
 		return found[0].digest, nil
 	case len(labels) > 1:
-		return "", errSeveral(name, slices.Sorted(maps.Values(labels)))
+		return "", errSeveral(name, strings.Join(slices.Sorted(maps.Values(labels)), ", "))
 	case p.records.hashKey == nil:
 		return "", core.Errorf(core.Invalid, "Nobody is %s.", participle(kind))
 	}

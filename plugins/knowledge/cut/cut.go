@@ -4,6 +4,7 @@ package cut
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -227,12 +228,7 @@ func (r *reader) addHeading(level int, text string) {
 func (r *reader) open(level int, text, anchor string) {
 	r.headings[level] = text
 	clear(r.headings[level+1:])
-	var titles []string
-	for _, h := range r.headings {
-		if h != "" {
-			titles = append(titles, h)
-		}
-	}
+	titles := slices.DeleteFunc(slices.Clone(r.headings[:]), func(h string) bool { return h == "" })
 	r.sections = append(r.sections, section{title: strings.Join(titles, Between), anchor: anchor})
 }
 

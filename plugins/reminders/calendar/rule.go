@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,18 +89,9 @@ func countable(o *rrule.ROption) bool {
 	if o.Freq == rrule.YEARLY && len(o.Bymonth) == 0 {
 		most = 53
 	}
-	for i := range o.Byweekday {
-		n := o.Byweekday[i].N()
-		if n > most || n < -most {
-			return false
-		}
-	}
-	for _, days := range o.Byeaster {
-		if days > maxEaster || days < -maxEaster {
-			return false
-		}
-	}
-	return true
+	tooMany := func(n, most int) bool { return n > most || n < -most }
+	return !slices.ContainsFunc(o.Byweekday, func(d rrule.Weekday) bool { return tooMany(d.N(), most) }) &&
+		!slices.ContainsFunc(o.Byeaster, func(days int) bool { return tooMany(days, maxEaster) })
 }
 
 // String returns the RRULE, "" for the zero Rule.
