@@ -207,7 +207,7 @@ func (b *Blueprint) dropUnusable(s *Source, add func(tool, text string, warning 
 // makeAction makes the action of a tool. It leaves out examples and an output schema that the
 // catalogue refuses. It returns why the tool cannot be used.
 func (t *Tool) makeAction(s *Source) (faults []string) {
-	if s.sendsMessages(t.Name) {
+	if strings.HasPrefix(s.Prefix+actionName(t.Name), core.MessagePrefix) { // exported catalogues contain such tools
 		return []string{core.MessagePrefix +
 			"… is reserved for the interface of that name; if the tool does something else, give the source a prefix"}
 	}

@@ -322,13 +322,5 @@ func (s *Source) Check(fault func(text string, at ...any)) {
 	program.CheckEnv(s.Env, fault)
 }
 
-// offers reports whether the source offers a tool. It never offers tools with the names of
-// interfaces' message actions, which exported catalogues contain.
-func (s *Source) offers(tool string) bool {
-	return !s.sendsMessages(tool) && (len(s.Tools) == 0 || action.MatchAny(s.Tools, tool))
-}
-
-// sendsMessages reports whether a tool has a name that is reserved for an interface.
-func (s *Source) sendsMessages(tool string) bool {
-	return strings.HasPrefix(s.Prefix+actionName(tool), core.MessagePrefix)
-}
+// offers reports whether the configuration wants a tool that the source can use.
+func (s *Source) offers(tool string) bool { return len(s.Tools) == 0 || action.MatchAny(s.Tools, tool) }
