@@ -186,8 +186,6 @@ const (
 
 const minEvery = 15 * time.Minute
 
-var beatName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
-
 func (c *Config) Check(fault func(text string, at ...any)) {
 	if _, err := readNight(c.Night); err != nil {
 		fault(err.Error(), "night")
@@ -204,7 +202,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 func (b *Beat) check(fault func(text string, at ...any)) {
-	if !beatName().MatchString(b.Name) {
+	if !txt.IsName(b.Name, 32, "-") {
 		fault("a name is of a-z, 0-9, - and _, at most 32 letters", "name")
 	}
 	b.timing(fault)

@@ -296,8 +296,6 @@ type Source struct {
 	MaxBody    int64         `toml:"max_body" default:"262144" min:"1024" max:"16777216" doc:"The maximum size of an answer, in bytes."`
 }
 
-var prefixRule = txt.Pattern(`^[a-z0-9_.-]{0,32}$`)
-
 // Values of Source.Confirm besides "changes".
 const (
 	confirmAlways = "always"
@@ -305,7 +303,7 @@ const (
 )
 
 func (s *Source) Check(fault func(text string, at ...any)) {
-	if !prefixRule().MatchString(s.Prefix) {
+	if s.Prefix != "" && !txt.IsName(s.Prefix, 32, ".-") {
 		fault("write a-z, 0-9, '_', '.' and '-', at most 32 letters", "prefix")
 	}
 	action.CheckPatterns(s.Tools, fault, "tools")

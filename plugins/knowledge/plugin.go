@@ -196,14 +196,12 @@ type Source struct {
 	Places []core.Path `toml:"places" kind:"place" example:"discord/81384788765712384" doc:"The places where it may be cited, with all places below them; empty: everywhere."`
 }
 
-var sourceName = txt.Pattern(`^[a-z0-9_-]{1,64}$`)
-
 // Check implements the configuration's own check.
 func (c *Config) Check(fault func(text string, at ...any)) {
 	var names []string
 	for i, s := range c.Sources {
 		switch {
-		case !sourceName().MatchString(s.Name):
+		case !txt.IsName(s.Name, 64, "-"):
 			fault("is not a name of a-z, 0-9, _ and -", "source", i, "name")
 		case s.Name == taught:
 			fault("is the name of what users teach; take another", "source", i, "name")

@@ -95,8 +95,6 @@ func (c *Config) Moved() map[string]string {
 	}
 }
 
-var apiName = txt.Pattern(`^[a-z0-9_-]{1,32}$`)
-
 func (c *Config) Check(fault func(text string, at ...any)) {
 	for i, name := range c.Actions {
 		switch {
@@ -116,7 +114,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 func (a *API) Check(fault func(text string, at ...any)) {
-	if a.Name != "" && !apiName().MatchString(a.Name) {
+	if a.Name != "" && !txt.IsName(a.Name, 32, "-") {
 		fault("write a-z, 0-9, - and _, at most 32 letters", "name")
 	}
 	_, wrong := outbound.ServerURL(a.URL)
