@@ -179,8 +179,7 @@ func unwrap(name string, data []byte, failed error) (json.RawMessage, error) {
 func agentError(name, code, message string, failed error) error {
 	text := cmp.Or(txt.Line(message), strings.ToLower(strings.ReplaceAll(code, "_", " ")))
 	e := &core.Error{Kind: core.Broken, Text: name + " says: " + txt.Clip(text, 300), Err: failed}
-	var known *core.Error
-	if errors.As(failed, &known) && known.Kind != core.Broken {
+	if known, ok := errors.AsType[*core.Error](failed); ok && known.Kind != core.Broken {
 		e.Kind, e.After = known.Kind, known.After
 		return e
 	}

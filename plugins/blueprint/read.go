@@ -200,8 +200,7 @@ func (b *Blueprint) addTool(i int, raw json.RawMessage, shared ...map[string]jso
 }
 
 func typeError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s must be %s, not %s", wrong.Field, wrong.Type.Kind(), wrong.Value)
 	}
 	return err

@@ -230,8 +230,7 @@ func (p *Plugin) send(ctx context.Context, c core.Call) (core.Result, error) {
 		call.Key = c.Key
 	}
 	data, err := call.Send(ctx, a.client)
-	var refused *core.Error
-	if errors.As(err, &refused) && refused.Kind == core.Invalid {
+	if refused, ok := errors.AsType[*core.Error](err); ok && refused.Kind == core.Invalid {
 		const maxDetail = 300 // characters of the response
 		refused.Text = strings.TrimSuffix(refused.Text, ".") + ": " + txt.ClipLine(string(data), maxDetail)
 	}
