@@ -270,15 +270,11 @@ func (b *Blueprint) rollback(t *Tool) (undo *Tool, fault string) {
 }
 
 func (a *agent) undo(ctx context.Context, t, other *Tool, c core.Call, done core.Result) error {
-	input, err := t.Rollback.payload(c.Payload, done.Output)
+	v, err := t.Rollback.payload(c.Payload, done.Output)
 	if err != nil {
 		return err
 	}
 	compiled, err := schema.Compile(other.made.Schema)
-	if err != nil {
-		return fmt.Errorf("rollback of %s: %w", t.Name, err)
-	}
-	v, err := schema.Decode(input)
 	if err != nil {
 		return fmt.Errorf("rollback of %s: %w", t.Name, err)
 	}
@@ -294,8 +290,8 @@ func (a *agent) undo(ctx context.Context, t, other *Tool, c core.Call, done core
 	return err
 }
 
-// payload returns the input of the undoing call.
-func (r *Rollback) payload(input, output json.RawMessage) (json.RawMessage, error) {
+// payload returns the input of the undoing call, decoded.
+func (r *Rollback) payload(input, output json.RawMessage) (any, error) {
 	known := make(map[string]any)
 	var err error
 	if known["$input"], err = decodeAny(input); err != nil {
@@ -325,5 +321,5 @@ func (r *Rollback) payload(input, output json.RawMessage) (json.RawMessage, erro
 	if missing != "" {
 		return nil, core.Errorf(core.Invalid, "it cannot be undone: the call has no %s", missing)
 	}
-	return core.JSON(v), nil
+	return v, nil
 }
