@@ -69,22 +69,20 @@ func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
 }
 
-// Writer returns the author of a message in a place; zero if it is the bot, the channel of the place, or unknown. If
-// the message is not stored, it is named, which is the author according to the platform.
-func Writer(
-	ctx context.Context, r core.Reader, place core.Path, id string, named core.Author,
-) (a core.Author, err error) {
+// Writer returns the id of the author of a message in a place; "" if it is the bot, the channel of the place, or unknown.
+// If the message is not stored, it is that of named, the author according to the platform.
+func Writer(ctx context.Context, r core.Reader, place core.Path, id string, named core.Author) (string, error) {
 	if id == "" {
-		return a, nil
+		return "", nil
 	}
 	e, ok, err := core.ReadEntry(ctx, r, place, id)
 	if ok {
 		named = e.Message.Author
 	}
 	if err != nil || e.Self || named.Channel == core.ChannelLinked {
-		return a, err
+		return "", err
 	}
-	return named, nil
+	return named.ID, nil
 }
 
 // Path returns a user's path; the zero Path if the id is not valid.

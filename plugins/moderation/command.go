@@ -15,6 +15,7 @@ import (
 	"synthbot/core/command"
 	"synthbot/core/spoken"
 	"synthbot/core/txt"
+	"synthbot/core/users"
 	"synthbot/core/values"
 )
 
@@ -118,7 +119,7 @@ func (p *Plugin) readHold(ctx context.Context, a *actor, text string) (r holdReq
 	r.name, r.reason = strings.Join(words[:n], " "), strings.Join(words[n:], " ")
 	isTag := len(words) > 0 && strings.HasPrefix(words[0], "@") // not the first word of a reason
 	if n == 0 && !isTag {
-		r.name, err = a.writer(ctx, p.host.Reader)
+		r.name, err = users.Writer(ctx, p.host.Reader, a.Path, a.Target, a.Writer)
 	}
 	if err == nil && r.name == "" {
 		err = unknown

@@ -157,13 +157,7 @@ func (a *actor) named(ctx context.Context, r core.Reader) (string, error) {
 	if a.Args["person"] != "" {
 		return a.Args["person"], nil
 	}
-	return a.writer(ctx, r)
-}
-
-// writer returns the id of the author of the message that the command was called on, or "".
-func (a *actor) writer(ctx context.Context, r core.Reader) (string, error) {
-	w, err := users.Writer(ctx, r, a.Path, a.Target, a.Writer)
-	return w.ID, err
+	return users.Writer(ctx, r, a.Path, a.Target, a.Writer)
 }
 
 func (a *actor) isAdmin() bool { return a.Author.Rank == core.RankAdmin }

@@ -101,7 +101,7 @@ func (p *Plugin) clear(ctx context.Context, c command.Call) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		name = writer.ID
+		name = writer
 	}
 	if name == "" {
 		return "", core.Errorf(core.Invalid, "Say whom, or reply to their message: `/bio_clear PERSON`.")
