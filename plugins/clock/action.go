@@ -35,8 +35,7 @@ func (p *Plugin) Actions() []core.Action {
 				`{"place":"Lisbon, Portugal","days":4}`),
 		).Note("place is searched for on a map by its name: no streets, no “here”."),
 		Effects: core.EffectReadsForeign, Permission: core.PermissionEveryone, Idempotent: true, Retries: 1,
-		Timeout:   3*p.config.Timeout + time.Second,
-		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
+		Timeout: 3*p.config.Timeout + time.Second, RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.weather)}
 }
 

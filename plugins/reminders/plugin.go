@@ -80,8 +80,7 @@ func (p *Plugin) set(ctx context.Context, c command.Call, w wish) (reminder, err
 	}
 	r := reminder{
 		Text: strings.TrimSpace(w.text), Place: c.Path, Private: c.Private, Author: c.Author, Locale: c.Locale,
-		Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(),
-		Veiled: w.veiled, Set: now, person: c.Person,
+		Start: w.when.At.Truncate(time.Second), Rule: w.rule.String(), Veiled: w.veiled, Set: now, person: c.Person,
 	}
 	r.Due = r.Start
 	zone := w.when.At.Location().String()
@@ -300,8 +299,7 @@ func (p *Plugin) here(ctx context.Context, c command.Call, all bool) ([]reminder
 	var list []reminder
 	for _, item := range items {
 		var at pointer
-		if !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil ||
-			!all && at.Person != c.Person {
+		if !strings.HasPrefix(item.Key, keyHere) || item.Decode(&at) != nil || !all && at.Person != c.Person {
 			continue
 		}
 		r, _, ok, err := p.get(ctx, at)

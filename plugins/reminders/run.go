@@ -284,8 +284,7 @@ func (e *entry) hour() string { return time.Unix(e.due, 0).UTC().Format(hourForm
 func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others ...core.Item) error {
 	e := entryOf(due, at)
 	err := p.host.Items.PutAll(ctx, append(others,
-		values.New(hoursRoot(), e.hour(), struct{}{}),
-		values.New(hourPath(e.hour()), e.key, at))...)
+		values.New(hoursRoot(), e.hour(), struct{}{}), values.New(hourPath(e.hour()), e.key, at))...)
 	if err != nil {
 		return fmt.Errorf("reminder %s of %s: %w", at.ID, at.Person, err)
 	}
@@ -373,8 +372,7 @@ func tellElsewhere(ctx context.Context, to core.Messenger, m *core.Message) erro
 	if err != nil {
 		return err
 	}
-	err = to.Tell(ctx, person, "⏰ "+m.Text+
-		"\n\nI can no longer write in the place where you set this reminder.")
+	err = to.Tell(ctx, person, "⏰ "+m.Text+"\n\nI can no longer write in the place where you set this reminder.")
 	above := m.Path.Parent()
 	if err == nil || errors.Is(err, core.ErrAway) || m.Private || above.Parent().IsZero() {
 		return err

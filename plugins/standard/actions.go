@@ -188,9 +188,7 @@ func (p *Plugin) wait() core.Action {
 			core.NewExample("A moment of suspense", `{"duration":`+seconds(min(3, p.c.Wait.Seconds()))+`}`),
 		).Note("Meanwhile, no other message in this place is answered."),
 		Effects: core.EffectNone, Permission: core.PermissionEveryone, Idempotent: true,
-		Timeout:   p.c.Wait + 5*time.Second,
-		RateLimit: core.RateLimit{Count: 20, Per: time.Hour},
-		Do:        pause,
+		Timeout: p.c.Wait + 5*time.Second, RateLimit: core.RateLimit{Count: 20, Per: time.Hour}, Do: pause,
 	}
 }
 
@@ -300,8 +298,7 @@ func (p *Plugin) speak() core.Action {
 				"Do not send the same text as a message, too."},
 			core.NewExample("Wishing a good night", `{"text":"Good night, and sleep well."}`),
 		).Note("It takes a few seconds.", "The voice message has no text."),
-		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime,
-		Busy:      core.BusyQueue,
+		Effects: core.EffectWrites, Permission: core.PermissionEveryone, Timeout: speakTime, Busy: core.BusyQueue,
 		RateLimit: core.RateLimit{Count: 30, Per: time.Hour},
 	}, p.sendVoice)
 }
