@@ -163,11 +163,7 @@ func citedIn(places []core.Path) string {
 	if len(places) == 0 {
 		return "cited everywhere"
 	}
-	names := make([]string, len(places))
-	for i, p := range places {
-		names[i] = p.String()
-	}
-	return "cited in " + strings.Join(names, ", ")
+	return "cited in " + txt.JoinFunc(places, ", ", core.Path.String)
 }
 
 func counted(n int, noun string) string {

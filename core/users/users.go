@@ -69,8 +69,8 @@ func (l *List) Find(name string) (user core.Path, ok bool, err error) {
 		"Several people here are called %s: %s. Name one of these.", name, strings.Join(tags, ", "))
 }
 
-// Writer returns the id of the author of a message in a place; "" if it is the bot, the channel of the place, or unknown.
-// If the message is not stored, it is that of named, the author according to the platform.
+// Writer returns the id of the author of a message in a place; "" if it is the bot, the channel of the place, or
+// unknown. If the message is not stored, it is that of named, the author according to the platform.
 func Writer(ctx context.Context, r core.Reader, place core.Path, id string, named core.Author) (string, error) {
 	if id == "" {
 		return "", nil

@@ -197,13 +197,13 @@ const endings = " ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be
 	" je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo" +
 	" mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw" +
 	" py qa re ro rs ru rw sa sb sc sd se sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm" +
-	" tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw рф бел укр срб мкд қаз 中国 中國 台灣" +
-	" 香港 한국 भारत com org net edu gov mil int info biz name pro mobi asia cat jobs tel travel xxx aero coop museum post" +
-	" arpa onion academy app art bar bet bid blog buzz casino cash chat click cloud club code codes company community" +
-	" cool dating deals dev digital direct discount download earth email events exchange expert express faith farm" +
-	" finance fit fun fund fyi game games gift gold group guru help host house icu ink institute land legal life link" +
-	" live loan lol love ltd market media men mom money moe monster network news ninja one online page party photos" +
-	" pics pictures pink plus poker porn press promo pub pw quest racing red rent report review rip rocks run sale sbs" +
-	" science sex sexy shop show site social software solutions space sport store stream studio support surf systems" +
-	" tax team tech tips today tools top trade trading vip video wang watch webcam website wiki win wine work works" +
-	" world wtf xyz yoga zone gle goo "
+	" tn to tr tt tv tw tz ua ug uk us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw рф бел укр срб мкд қаз 中国 中國" +
+	" 台灣 香港 한국 भारत com org net edu gov mil int info biz name pro mobi asia cat jobs tel travel xxx aero coop museum" +
+	" post arpa onion academy app art bar bet bid blog buzz casino cash chat click cloud club code codes company" +
+	" community cool dating deals dev digital direct discount download earth email events exchange expert express" +
+	" faith farm finance fit fun fund fyi game games gift gold group guru help host house icu ink institute land" +
+	" legal life link live loan lol love ltd market media men mom money moe monster network news ninja one online" +
+	" page party photos pics pictures pink plus poker porn press promo pub pw quest racing red rent report review rip" +
+	" rocks run sale sbs science sex sexy shop show site social software solutions space sport store stream studio" +
+	" support surf systems tax team tech tips today tools top trade trading vip video wang watch webcam website wiki" +
+	" win wine work works world wtf xyz yoga zone gle goo "
