@@ -15,7 +15,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Fault is something that is wrong with a blueprint.
+// Fault is something that is wrong with a blueprint, or that has changed in it.
 type Fault struct {
 	File    string // "": the source itself
 	Tool    string // its name in the file; "": the file as a whole

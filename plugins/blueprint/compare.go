@@ -14,23 +14,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// Change is one difference between two versions of a blueprint.
-type Change struct {
-	Tool     string // its name in the file; "": the envelope
-	Text     string
-	Breaking bool // calls that were valid before may fail now
-}
-
-func (c Change) String() string {
-	if c.Tool == "" {
-		return c.Text
-	}
-	return c.Tool + ": " + c.Text
-}
-
-// Compare returns the changes of a blueprint, the breaking ones first. Changes that it cannot judge count as breaking.
-// If something breaks and the major version is the same, that is a further change.
-func Compare(before, after []byte) ([]Change, error) {
+// Compare returns the changes of a blueprint: first the breaking ones, by which calls that were valid may fail now, then
+// the others as warnings. Changes that it cannot judge count as breaking. If something breaks and the major version is
+// the same, that is a further change.
+func Compare(before, after []byte) ([]Fault, error) {
 	old, err := Read(before)
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)
@@ -43,18 +30,18 @@ func Compare(before, after []byte) ([]Change, error) {
 	d.tools(old, b)
 	d.envelope(old, b)
 	harmless := slices.Clone(d.changes)
-	harmless = slices.DeleteFunc(harmless, func(c Change) bool { return c.Breaking })
-	breaking := slices.DeleteFunc(d.changes, func(c Change) bool { return !c.Breaking })
+	harmless = slices.DeleteFunc(harmless, func(f Fault) bool { return !f.Warning })
+	breaking := slices.DeleteFunc(d.changes, func(f Fault) bool { return f.Warning })
 	return append(breaking, harmless...), nil
 }
 
 type diff struct {
-	changes []Change
+	changes []Fault
 	tool    string
 }
 
 func (d *diff) add(breaking bool, format string, args ...any) {
-	d.changes = append(d.changes, Change{d.tool, fmt.Sprintf(format, args...), breaking})
+	d.changes = append(d.changes, Fault{Tool: d.tool, Text: fmt.Sprintf(format, args...), Warning: !breaking})
 }
 
 func (d *diff) tools(old, b *Blueprint) {
@@ -122,7 +109,7 @@ func (d *diff) schemas(what string, before, after json.RawMessage, output bool) 
 }
 
 func (d *diff) envelope(old, b *Blueprint) {
-	broken := slices.ContainsFunc(d.changes, func(c Change) bool { return c.Breaking })
+	broken := slices.ContainsFunc(d.changes, func(f Fault) bool { return !f.Warning })
 	was, is := txt.Clip(cmp.Or(old.Version, "none"), 40), txt.Clip(cmp.Or(b.Version, "none"), 40)
 	switch {
 	case broken && major(b.Version) == major(old.Version):

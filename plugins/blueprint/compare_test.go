@@ -58,7 +58,7 @@ func TestCompareSchemas(t *testing.T) {
 			told, breaking := "", false
 			for _, c := range d.changes {
 				told += c.Text + "\n"
-				breaking = breaking || c.Breaking
+				breaking = breaking || !c.Warning
 			}
 			if breaking != want || (tc.text == "") != (told == "") || !strings.Contains(told, tc.text) {
 				t.Errorf("%s to %s, output %t: got breaking %t, %q", tc.before, tc.after, output, breaking, told)
@@ -95,7 +95,7 @@ func TestCompareDeep(t *testing.T) {
 		d.schemas("x", []byte(tc.before), []byte(tc.after), false)
 		breaking := 0
 		for _, c := range d.changes {
-			if c.Breaking {
+			if !c.Warning {
 				breaking++
 			}
 		}
@@ -109,7 +109,7 @@ func TestCompareDeep(t *testing.T) {
 func TestCompareInOrder(t *testing.T) {
 	before := []byte(`{"minimum":1,"maximum":9,"minLength":1,"maxLength":9,"minItems":1,"maxItems":9}`)
 	after := []byte(`{"minimum":2,"maximum":8,"minLength":2,"maxLength":8,"minItems":2,"maxItems":8}`)
-	var first []Change
+	var first []Fault
 	for range 20 {
 		var d diff
 		d.schemas("x", before, after, false)
@@ -154,7 +154,7 @@ func TestCompare(t *testing.T) {
 		var got []string
 		for _, c := range changes {
 			text := c.String()
-			if c.Breaking {
+			if !c.Warning {
 				text = "!" + text
 			}
 			got = append(got, text)

@@ -192,7 +192,8 @@ func (c *Config) Changes(ctx context.Context, items core.Items) (faults []Fault,
 			faults = append(faults, Fault{File: l.File, Text: text, Warning: true})
 		}
 		for _, change := range changes {
-			faults = append(faults, Fault{l.File, change.Tool, change.Text, !change.Breaking})
+			change.File = l.File
+			faults = append(faults, change)
 		}
 	}
 	return faults, nil
@@ -206,7 +207,7 @@ func (p *Plugin) compareWithLast(ctx context.Context, l *loaded) error {
 	if err != nil || before != nil && string(core.JSON(accepted{before})) == string(now) {
 		return err
 	}
-	var changes []Change
+	var changes []Fault
 	if before != nil {
 		if changes, err = Compare(before, l.data); err != nil {
 			p.h.Log.Warn("the former blueprint cannot be read", "file", l.File, "err", err)
@@ -214,8 +215,8 @@ func (p *Plugin) compareWithLast(ctx context.Context, l *loaded) error {
 	}
 	var broke []string
 	for _, c := range changes {
-		p.h.Log.Info("blueprint changed", "file", l.File, "text", c.Text, "tool", c.Tool, "breaking", c.Breaking)
-		if c.Breaking {
+		p.h.Log.Info("blueprint changed", "file", l.File, "text", c.Text, "tool", c.Tool, "breaking", !c.Warning)
+		if !c.Warning {
 			broke = append(broke, "- "+c.String())
 		}
 	}
