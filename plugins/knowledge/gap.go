@@ -356,6 +356,6 @@ func (p escalation) keepAnswer(ctx context.Context, m *core.Message, g *Gap) (st
 		return "That answer was deleted.", err
 	}
 	e := Entry{ID: g.ID[:entryID], Text: clean(text), Question: g.Question, Group: g.Place.Group(), Teacher: teacher,
-		Time: p.host.Clock()}
-	return learned(e.ID), p.keep(ctx, lesson{Entry: e, owner: owner, place: m.Path, asker: g.Owner})
+		Time: p.host.Clock(), owner: owner, asker: g.Owner}
+	return learned(e.ID), p.keep(ctx, e, m.Path)
 }

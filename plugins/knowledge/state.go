@@ -46,12 +46,9 @@ func (p Editor) State(ctx context.Context) (s State, err error) {
 		}
 		s.Sources = append(s.Sources, source)
 	}
-	lessons, err := p.lessons(ctx)
+	s.Entries, err = p.entries(ctx)
 	if err != nil {
 		return s, err
-	}
-	for _, l := range lessons {
-		s.Entries = append(s.Entries, l.Entry)
 	}
 	sorting.SortStable(s.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time) })
 	s.Gaps, err = escalation(p).open(ctx)
@@ -112,8 +109,9 @@ func (p Editor) Answer(ctx context.Context, place core.Path, id, text string) er
 		err = escalation(p).sendAnswer(ctx, &g, "An admin", text)
 	}
 	if err == nil {
-		e := Entry{ID: g.ID[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock()}
-		err = p.keep(ctx, lesson{Entry: e, place: place, asker: g.Owner})
+		err = p.keep(ctx, Entry{
+			ID: g.ID[:entryID], Text: text, Question: g.Question, Group: group, Time: p.host.Clock(), asker: g.Owner,
+		}, place)
 	}
 	if err == nil {
 		err = escalation(p).close(ctx, &g)
@@ -148,27 +146,27 @@ func (p Editor) EditEntry(ctx context.Context, group core.Path, id, text string)
 	if err != nil {
 		return err
 	}
-	lessons, err := p.lessons(ctx)
+	entries, err := p.entries(ctx)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(lessons, func(l lesson) bool { return l.ID == id && l.Group == group })
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == id && e.Group == group })
 	if i < 0 {
 		return core.Errorf(core.Invalid, "That entry no longer exists.")
 	}
-	l := &lessons[i]
-	l.Text, l.Time = text, p.host.Clock()
-	err = values.Edit(ctx, p.host.Items, l.owner, entryPrefix+id, func(known *Entry) (bool, error) {
+	e := entries[i]
+	e.Text, e.Time = text, p.host.Clock()
+	err = values.Edit(ctx, p.host.Items, e.owner, entryPrefix+id, func(known *Entry) (bool, error) {
 		if known.Time.IsZero() {
 			return false, core.Errorf(core.Invalid, "That entry was taken back meanwhile.")
 		}
-		known.Text, known.Time = l.Text, l.Time
+		known.Text, known.Time = e.Text, e.Time
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	return p.index(ctx, l.Entry)
+	return p.index(ctx, e)
 }
 
 // entryText cleans the text of an entry. It returns an error for users if the text is empty or too long.

@@ -26,6 +26,9 @@ type Entry struct {
 	Group    core.Path `json:"group,omitzero"` // where it is visible: the group in which it was taught; zero: everywhere
 	Teacher  core.Path `json:"-"`              // zero: an admin on the page, or a user who was forgotten
 	Time     time.Time `json:"time"`           // when it was last changed
+
+	owner core.Path // the user whose message it repeats; zero: none
+	asker core.Path // of the question that it answers
 }
 
 const (
@@ -79,8 +82,8 @@ func (p *Plugin) teach(ctx context.Context, c command.Call) (string, error) {
 		}
 	}
 	id := strings.ToLower(rand.Text()[:entryID])
-	e := Entry{ID: id, Text: text, Group: group, Teacher: c.Person, Time: p.host.Clock()}
-	return learned(id), p.keep(ctx, lesson{Entry: e, owner: owner, place: c.Path})
+	e := Entry{ID: id, Text: text, Group: group, Teacher: c.Person, Time: p.host.Clock(), owner: owner}
+	return learned(id), p.keep(ctx, e, c.Path)
 }
 
 func learned(id string) string {
@@ -102,29 +105,21 @@ func (p *Plugin) messageText(
 	return strings.TrimSpace(e.Message.AllText()), owner, err
 }
 
-// lesson is an entry with what is stored about it elsewhere.
-type lesson struct {
-	Entry
-	owner core.Path // the user whose message it repeats; zero: none
-	place core.Path // where it was taught
-	asker core.Path // of the question that it answers
-}
-
-// keep stores and indexes an entry, and closes the questions that it answers.
-func (p *Plugin) keep(ctx context.Context, l lesson) error {
+// keep stores and indexes an entry that was taught in a place, and closes the questions that it answers.
+func (p *Plugin) keep(ctx context.Context, e Entry, place core.Path) error {
 	items := []core.Item{
-		values.New(l.owner, entryPrefix+l.ID, l.Entry),
-		values.New(l.Teacher, taughtPrefix+l.ID, map[string]any{"time": l.Time, "place": l.place}),
+		values.New(e.owner, entryPrefix+e.ID, e),
+		values.New(e.Teacher, taughtPrefix+e.ID, map[string]any{"time": e.Time, "place": place}),
 	}
-	if l.Question != "" {
-		items = append(items, values.New(l.asker, questionPrefix+l.ID, l.Question))
+	if e.Question != "" {
+		items = append(items, values.New(e.asker, questionPrefix+e.ID, e.Question))
 	}
 	err := p.host.Items.PutAll(ctx, items...)
 	if err == nil {
-		err = p.index(ctx, l.Entry)
+		err = p.index(ctx, e)
 	}
 	if err == nil {
-		err = escalation{p}.closeGaps(ctx, taughtIn(l.Group), l.ID)
+		err = escalation{p}.closeGaps(ctx, taughtIn(e.Group), e.ID)
 	}
 	if err != nil {
 		return fmt.Errorf("teach: %w", err)
@@ -180,7 +175,7 @@ func (p *Plugin) unteach(ctx context.Context, c command.Call) (string, error) {
 	return "I no longer know that. It said: " + txt.Literal(txt.ClipLine(e.Text, 500)), nil
 }
 
-func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
+func (p *Plugin) entries(ctx context.Context) (list []Entry, err error) {
 	items, err := p.host.Items.List(ctx, core.Path{})
 	if err != nil {
 		return nil, fmt.Errorf("entries: %w", err)
@@ -197,10 +192,9 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 	}
 	for i := range items {
 		id, ok := strings.CutPrefix(items[i].Key, entryPrefix)
-		e := Entry{ID: id, Question: questions[id], Teacher: teachers[id]}
-		l := lesson{Entry: e, owner: items[i].Path, asker: askers[id]}
-		if ok && items[i].Decode(&l.Entry) == nil {
-			list = append(list, l)
+		e := Entry{ID: id, Question: questions[id], Teacher: teachers[id], owner: items[i].Path, asker: askers[id]}
+		if ok && items[i].Decode(&e) == nil {
+			list = append(list, e)
 		}
 	}
 	return list, nil
@@ -209,14 +203,14 @@ func (p *Plugin) lessons(ctx context.Context) (list []lesson, err error) {
 // syncOthers updates the index to the stored entries, which may differ after an import. It removes the documents of
 // sources that are no longer configured.
 func (p *Plugin) syncOthers(ctx context.Context, sum *Summary) error {
-	lessons, err := p.lessons(ctx)
+	entries, err := p.entries(ctx)
 	if err != nil {
 		return err
 	}
 	type document struct{ source, name string }
 	wanted := make(map[document]Entry)
-	for _, l := range lessons {
-		wanted[document{taughtIn(l.Group), l.ID}] = l.Entry
+	for _, e := range entries {
+		wanted[document{taughtIn(e.Group), e.ID}] = e
 	}
 	sources, err := p.host.Passages.Sources(ctx)
 	if err != nil {
