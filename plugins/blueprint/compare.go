@@ -14,9 +14,9 @@ import (
 	"synthbot/core/txt"
 )
 
-// Compare returns the changes of a blueprint: first the breaking ones, by which calls that were valid may fail now, then
-// the others as warnings. Changes that it cannot judge count as breaking. If something breaks and the major version is
-// the same, that is a further change.
+// Compare returns the changes of a blueprint: first the breaking ones, by which calls that were valid may fail now,
+// and then the others as warnings. Changes that it cannot judge count as breaking. If something breaks and the major
+// version is the same, that is a further change.
 func Compare(before, after []byte) ([]Fault, error) {
 	old, err := Read(before)
 	if err != nil {
