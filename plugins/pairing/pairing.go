@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,7 +109,7 @@ func (p *Plugin) load(ctx context.Context) error {
 			codes[hash] = p.codes[hash]
 		case isCode:
 			v := &invitation{hash: hash}
-			if i.Decode(v) == nil && v.Until.After(p.Clock()) {
+			if i.Decode(v) == nil { // those that expired meanwhile, too: they are still stored
 				codes[hash] = v
 			}
 		}
@@ -305,9 +306,18 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 	if err := p.load(ctx); err != nil {
 		return err
 	}
-	p.drop(ctx, p.of(person))
+	items := []core.Item{values.New(person, pairedKey, nil)}
+	for _, v := range p.codes {
+		if v.Person == person {
+			items = append(items, values.New(core.Path{}, codeKey+v.hash, nil))
+		}
+	}
+	if err := p.Items.PutAll(ctx, items...); err != nil {
+		return err
+	}
+	maps.DeleteFunc(p.codes, func(_ string, v *invitation) bool { return v.Person == person })
 	delete(p.paired, person)
-	return values.Put(ctx, p.Items, person, pairedKey, nil)
+	return nil
 }
 
 // Commands implements command.Commander.

@@ -56,6 +56,33 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// TestExpired checks that codes that expired while the bot was not running are removed with their user, and by later
+// ones.
+func TestExpired(t *testing.T) {
+	for _, erase := range []bool{true, false} {
+		s := plugintest.NewHarness(t, "pairing")
+		made(t, s, Config{Valid: 1, Open: 1}).Judge(from("jay"), false)
+		p, jay := made(t, s, Config{Valid: 1e12, Open: 1}), core.MustPath("room/@user/jay")
+		if kept, err := p.Kept(t.Context(), jay); err != nil || len(kept) != 1 {
+			t.Errorf("stored: %s, %v", kept, err)
+		}
+		if waiting, err := p.Waiting(t.Context()); err != nil || len(waiting) != 0 {
+			t.Errorf("waiting: %v, %v", waiting, err)
+		}
+		if erase {
+			if err := p.Erase(t.Context(), jay); err != nil {
+				t.Fatal(err)
+			}
+		} else if p.Judge(from("ann"), false).Reply == "" {
+			t.Error("an expired code counts")
+		}
+		items, err := s.Items.List(t.Context(), core.Path{})
+		if want := map[bool]int{false: 1}[erase]; err != nil || len(items) != want {
+			t.Errorf("got %v, %v, want %d items", items, err, want)
+		}
+	}
+}
+
 // TestTheSameMessageAgain checks that a message that is delivered again gets the same reply, while other
 // messages of the user get none for a while.
 func TestTheSameMessageAgain(t *testing.T) {
