@@ -96,6 +96,7 @@ type Editing struct {
 // Console is an interface with one place. Safe for concurrent use; Listen may be called once.
 type Console struct {
 	opt   Options
+	text  renderer
 	place core.Path
 	err   error // why Name or Session cannot be part of a path
 
@@ -129,7 +130,7 @@ func New(o Options) *Console {
 		o.Now = time.Now
 	}
 	o.NoColor = o.NoColor || os.Getenv("NO_COLOR") != ""
-	c := &Console{opt: o, waiting: map[string]chan struct{}{}}
+	c := &Console{opt: o, text: renderer{o.NoColor}, waiting: map[string]chan struct{}{}}
 	c.place, c.err = core.MakePath(o.Name, o.Session)
 	return c
 }
@@ -257,14 +258,12 @@ func (c *Console) ShowTyping(ctx context.Context, place core.Path) {
 func (c *Console) say(text string) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.screen != nil:
-		err = c.screen.print(c.render(text, c.screen.width()))
-	case c.opt.Terminal:
-		err = write(c.opt.Out, c.render(text, defaultWidth))
-	default:
-		err = write(c.opt.Out, clean(text))
+	if c.opt.Terminal {
+		text = c.render(text, c.width())
+	} else {
+		text = clean(text)
 	}
+	err = c.print(c.opt.Out, text)
 	if err != nil {
 		c.writeErr = c.outputError(err)
 	}
@@ -272,16 +271,13 @@ func (c *Console) say(text string) (err error) {
 }
 
 // showNotice shows a text that is not part of the conversation. c.mu is held.
-func (c *Console) showNotice(text string) {
-	line := c.opt.Name + ": " + text
-	if c.screen != nil {
-		_ = c.screen.print(line)
-		return
-	}
-	_ = write(c.opt.Err, line)
-}
+func (c *Console) showNotice(text string) { _ = c.print(c.opt.Err, c.opt.Name+": "+text) }
 
-func write(w io.Writer, text string) error {
+// print writes a text above the edited line or, if there is none, to w. c.mu is held.
+func (c *Console) print(w io.Writer, text string) error {
+	if c.screen != nil {
+		return c.screen.print(text)
+	}
 	_, err := io.WriteString(w, text+"\n")
 	return err
 }

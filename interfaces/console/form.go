@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +37,10 @@ var (
 // Form asks questions at a terminal, one after the other. An answered question is replaced by one line.
 // It is not safe for concurrent use.
 type Form struct {
-	in           io.Reader
+	console      *Console // for its streams and styles
 	out          io.Writer
 	plain        bool
-	style        func(style, string) string
-	size         func() (columns, rows int)
-	chunks       <-chan read[[]byte]
+	chunks       <-chan input
 	stop         func()
 	decoder      decoder
 	keys         []key  // pressed but not handled yet
@@ -55,17 +52,12 @@ type Form struct {
 // NewForm returns a form. If plain is set, questions and answers are plain lines, for screen readers and terminals
 // that cannot move the cursor. The caller closes the form.
 func NewForm(in io.Reader, out io.Writer, plain bool) *Form {
-	c := New(Options{In: in, Out: out, Terminal: true, NoColor: plain})
-	f := &Form{in: in, out: out, plain: plain, style: c.styled, size: c.size}
-	size := 4096
+	f := &Form{console: New(Options{In: in, Out: out, Terminal: true, NoColor: plain}), out: out, plain: plain}
+	size := chunkSize
 	if plain {
 		size = 1 // input after the line is left to other readers
 	}
-	f.chunks, f.stop = readAll(in, func() ([]byte, error) {
-		buffer := make([]byte, size)
-		n, err := in.Read(buffer)
-		return buffer[:n], err
-	})
+	f.chunks, f.stop = readChunks(in, size)
 	return f
 }
 
@@ -87,7 +79,7 @@ func (f *Form) Note(text string) {
 	}
 	switch {
 	case !f.plain:
-		_, _ = io.WriteString(f.out, "\r\x1b[J"+f.style(dim, text))
+		_, _ = io.WriteString(f.out, "\r\x1b[J"+f.console.text.styled(dim, text))
 	case text != "":
 		_, _ = io.WriteString(f.out, text+"\n")
 	}
@@ -95,7 +87,7 @@ func (f *Form) Note(text string) {
 
 // ignoreKeys ignores keys until stopIgnoring is called.
 func (f *Form) ignoreKeys() {
-	restore, err := setRaw(f.in)
+	restore, err := setRaw(f.console.opt.In)
 	if err != nil {
 		return // typed characters stay visible
 	}
@@ -112,7 +104,7 @@ func (f *Form) ignoreKeys() {
 			case <-over:
 				return
 			case chunk := <-f.chunks:
-				if bytes.IndexByte(chunk.value, interruptKey) >= 0 {
+				if strings.Contains(chunk.text, interruptKey) {
 					_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 				}
 				if chunk.err != nil {
@@ -125,7 +117,7 @@ func (f *Form) ignoreKeys() {
 }
 
 // interruptKey is Ctrl-C.
-const interruptKey = 3
+const interruptKey = "\x03"
 
 // Ask returns the answer to a question. It returns ErrLeft if the user leaves, or the input or ctx ends. It returns
 // ErrBack, and erases the previous answer, if the user wants to change that one.
@@ -140,7 +132,7 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 	if f.inputEnded {
 		return "", ErrLeft
 	}
-	restore, err := setRaw(f.in)
+	restore, err := setRaw(f.console.opt.In)
 	if err != nil {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
@@ -168,7 +160,7 @@ func (f *Form) Ask(ctx context.Context, q Question) (string, error) {
 			return "", f.finishQuestion(a, "", ErrLeft)
 		case <-resized:
 		case chunk := <-f.chunks:
-			f.keys = f.decoder.feed(chunk.value)
+			f.keys = f.decoder.feed(chunk.text)
 			if chunk.err != nil {
 				return "", f.finishQuestion(a, "", ErrLeft)
 			}
@@ -183,9 +175,8 @@ func (f *Form) finishQuestion(a *asking, answer string, err error) error {
 	switch {
 	case err == nil:
 		f.answers++
-		columns, _ := f.size()
-		line := clipColumns(a.Title+" "+a.answerText(answer), columns-1)
-		_, err = io.WriteString(f.out, f.style(dim, line)+"\r\n")
+		line := f.console.text.row(a.Title+" "+a.answerText(answer), f.console.width()-1, dim)
+		_, err = io.WriteString(f.out, line.text+"\r\n")
 	case errors.Is(err, ErrBack):
 		f.answers--
 		_, _ = io.WriteString(f.out, move(1, 'A')+"\x1b[J")
@@ -202,10 +193,9 @@ type asking struct {
 }
 
 func newAsking(f *Form, q *Question) *asking {
-	a := &asking{Question: q, first: f.answers == 0}
-	a.screen = &screen{out: f.out, size: f.size, style: f.style, edit: newEditor(nil), prompt: "> ", header: a.header}
-	a.screen.hidden = q.Hidden
-	a.at = q.initialOption()
+	a := &asking{Question: q, first: f.answers == 0, at: q.initialOption()}
+	a.screen = newScreen(f.console, "> ", nil)
+	a.screen.hidden, a.screen.header = q.Hidden, a.header
 	if len(q.Options) == 0 {
 		a.screen.edit.insert(q.Initial)
 	}
@@ -214,7 +204,8 @@ func newAsking(f *Form, q *Question) *asking {
 
 // header returns the rows above the edited line.
 func (a *asking) header(columns, height int) []row {
-	rows := append(wrapRows(a.Title, columns, bold), wrapRows(a.About, columns, 0)...)
+	r := a.screen.console.text
+	rows := append(r.rows(a.Title, columns, bold), r.rows(a.About, columns, 0)...)
 	keys := "Enter: next"
 	if len(a.Options) > 0 {
 		keys = "Arrow keys or the number, then Enter"
@@ -226,7 +217,7 @@ func (a *asking) header(columns, height int) []row {
 	if fault != "" {
 		fault = "! " + fault
 	}
-	last := append(wrapRows(fault, columns, bold), wrapRows(keys+" · Ctrl-C: leave", columns, dim)...)
+	last := append(r.rows(fault, columns, bold), r.rows(keys+" · Ctrl-C: leave", columns, dim)...)
 	room := max(1, height-len(rows)-len(last)-1) // 1 for the edited line
 	from := max(0, min(a.at-room/2, len(a.Options)-room))
 	for i := from; i < min(from+room, len(a.Options)); i++ {
@@ -234,23 +225,9 @@ func (a *asking) header(columns, height int) []row {
 		if i == a.at {
 			mark, s = "> ", bold
 		}
-		rows = append(rows, row{clipColumns(fmt.Sprintf("%s%d. %s", mark, i+1, a.Options[i].Label), columns), s})
+		rows = append(rows, r.row(fmt.Sprintf("%s%d. %s", mark, i+1, a.Options[i].Label), columns, s))
 	}
 	return append(rows, last...)
-}
-
-func wrapRows(text string, columns int, s style) (rows []row) {
-	if text == "" {
-		return nil
-	}
-	for _, line := range wrap(cells(text, s), columns, true) {
-		r := row{style: s}
-		for _, c := range line {
-			r.text += c.text
-		}
-		rows = append(rows, r)
-	}
-	return rows
 }
 
 // press handles one key press. done is true if the question is answered or left.
@@ -374,8 +351,8 @@ func (f *Form) plainText(q *Question) string {
 
 // readPlain shows a prompt and reads a line. A terminal does not show a hidden one.
 func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
-	if hidden && IsTerminal(f.in) {
-		restore, err := setRaw(f.in)
+	if hidden && IsTerminal(f.console.opt.In) {
+		restore, err := setRaw(f.console.opt.In)
 		if err != nil {
 			return "", fmt.Errorf("terminal: %w", err)
 		}
@@ -385,21 +362,21 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 		}()
 	}
 	_, _ = io.WriteString(f.out, "> ")
-	var line []byte
+	line := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return "", ErrLeft
 		case chunk := <-f.chunks:
-			line = append(line, chunk.value...)
+			line += chunk.text
 			if hidden {
 				line = backspaced(line)
 			}
-			text, _, ended := strings.Cut(strings.ReplaceAll(string(line), "\r", "\n"), "\n")
+			text, _, ended := strings.Cut(strings.ReplaceAll(line, "\r", "\n"), "\n")
 			if ended {
 				return strings.TrimSpace(clean(text)), nil
 			}
-			if chunk.err != nil || strings.Contains(text, "\x03") || len(line) > maxPaste {
+			if chunk.err != nil || strings.Contains(text, interruptKey) || len(line) > maxPaste {
 				return "", ErrLeft
 			}
 		}
@@ -407,11 +384,11 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 }
 
 // backspaced applies a Backspace at the end of a line. Otherwise the terminal does that, but not in raw mode.
-func backspaced(line []byte) []byte {
-	before := bytes.TrimRight(line, "\x7f\b")
+func backspaced(line string) string {
+	before := strings.TrimRight(line, "\x7f\b")
 	if len(before) == len(line) {
 		return line
 	}
-	_, size := utf8.DecodeLastRune(before)
+	_, size := utf8.DecodeLastRuneInString(before)
 	return before[:len(before)-size]
 }

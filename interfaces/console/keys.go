@@ -57,7 +57,7 @@ const (
 // decoder converts the bytes from a terminal to keys. It keeps the bytes of an incomplete key.
 type decoder struct{ rest []byte }
 
-func (d *decoder) feed(data []byte) []key {
+func (d *decoder) feed(data string) []key {
 	d.rest = append(d.rest, data...)
 	var keys []key
 	for len(d.rest) > 0 {

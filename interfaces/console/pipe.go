@@ -13,18 +13,13 @@ import (
 	"synthbot/core"
 )
 
-type line struct {
-	text    string // without control characters
-	clipped bool
-}
-
 // listenPipe runs a conversation over a pipe: a line, its replies, the next line.
 func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 	r := bufio.NewReaderSize(c.opt.In, 64<<10)
-	lines, stop := readAll(c.opt.In, func() (line, error) { return readLine(r) })
+	lines, stop := readAll(c.opt.In, func() input { return readLine(r) })
 	defer stop()
 	for count := 1; ; count++ {
-		var l read[line]
+		var l input
 		select {
 		case <-ctx.Done():
 			return nil
@@ -36,12 +31,12 @@ func (c *Console) listenPipe(ctx context.Context, in core.Inbox) error {
 		if l.err != nil {
 			return fmt.Errorf("%s: input: %w", c.opt.Name, l.err)
 		}
-		if l.value.clipped {
+		if l.clipped {
 			c.mu.Lock()
 			c.showNotice(fmt.Sprintf("line %d is longer than %d bytes: the rest was left out", count, core.MaxText))
 			c.mu.Unlock()
 		}
-		if err := c.exchange(ctx, in, l.value.text); err != nil {
+		if err := c.exchange(ctx, in, l.text); err != nil {
 			return err
 		}
 	}
@@ -69,26 +64,25 @@ func (c *Console) exchange(ctx context.Context, in core.Inbox, text string) erro
 	return c.writeErr
 }
 
-// read is what one read of the input returns.
-type read[T any] struct {
-	value T
-	err   error
+// input is what one read returns: a line, or a chunk.
+type input struct {
+	text    string
+	clipped bool // it is the beginning of a longer line
+	err     error
 }
 
 // readAll calls next in a goroutine until it fails, because a read of standard input cannot be cancelled.
 // If the input has deadlines, stop ends the goroutine. Otherwise it ends after the read in progress.
-func readAll[T any](in io.Reader, next func() (T, error)) (_ <-chan read[T], stop func()) {
-	out, done, ended := make(chan read[T]), make(chan struct{}), make(chan struct{})
+func readAll(in io.Reader, next func() input) (_ <-chan input, stop func()) {
+	out, done, ended := make(chan input), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
-			value, err := next()
+		var i input
+		for i.err == nil {
+			i = next()
 			select {
-			case out <- read[T]{value, err}:
+			case out <- i:
 			case <-done:
-				return
-			}
-			if err != nil {
 				return
 			}
 		}
@@ -103,9 +97,23 @@ func readAll[T any](in io.Reader, next func() (T, error)) (_ <-chan read[T], sto
 	}
 }
 
-// readLine reads one line and keeps at most core.MaxText bytes of it. A last line without a newline counts.
-func readLine(r *bufio.Reader) (l line, err error) {
+// chunkSize is the size of the chunks that are read from a terminal.
+const chunkSize = 4096
+
+// readChunks reads chunks of at most size bytes, as they are.
+func readChunks(in io.Reader, size int) (_ <-chan input, stop func()) {
+	return readAll(in, func() input {
+		buffer := make([]byte, size)
+		n, err := in.Read(buffer)
+		return input{text: string(buffer[:n]), err: err}
+	})
+}
+
+// readLine reads one line and keeps at most core.MaxText bytes of it, without control characters. A last line without
+// a newline counts.
+func readLine(r *bufio.Reader) (l input) {
 	var kept []byte
+	var err error
 	for {
 		var piece []byte
 		piece, err = r.ReadSlice('\n')
@@ -117,10 +125,10 @@ func readLine(r *bufio.Reader) (l line, err error) {
 		}
 	}
 	if err != nil && len(kept) == 0 {
-		return l, err
+		return input{err: err}
 	}
 	text := clean(strings.ReplaceAll(string(kept), "\r", ""))
 	l.clipped = l.clipped || len(text) > core.MaxText
 	l.text = clip(text, core.MaxText)
-	return l, nil
+	return l
 }

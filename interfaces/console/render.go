@@ -28,9 +28,14 @@ const (
 // codes are the SGR parameters of the styles, in order.
 const codes = "1 2 3 4 9 36 35 32"
 
-// styled returns a text in a style, unless styles are off.
-func (c *Console) styled(s style, text string) string {
-	if s == 0 || text == "" || c.opt.NoColor {
+// renderer renders texts with styles.
+type renderer struct {
+	plain bool // Markdown marks replace the styles
+}
+
+// styled returns a text in a style.
+func (r renderer) styled(s style, text string) string {
+	if s == 0 || text == "" || r.plain {
 		return text
 	}
 	var on []string
@@ -46,8 +51,7 @@ func (c *Console) styled(s style, text string) string {
 // lines of at most columns.
 func (c *Console) render(text string, columns int) string {
 	columns = max(columns, minWidth)
-	name := c.opt.PersonaName + ": "
-	r := renderer{paint: c.styled, marks: c.opt.NoColor}
+	name, r := c.opt.PersonaName+": ", c.text
 	lead := cells(name, nameStyle)
 	blocks := markdown.Parse(clean(text))
 	if len(blocks) == 0 || blocks[0].Kind != markdown.Paragraph || lineWidth(lead) >= columns/2 {
@@ -61,13 +65,8 @@ func (c *Console) render(text string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-type renderer struct {
-	paint func(style, string) string
-	marks bool // Markdown marks replace the styles
-}
-
 // blocks renders blocks, separated by empty lines unless they are tight.
-func (r *renderer) blocks(blocks []markdown.Block, columns int, tight bool) []string {
+func (r renderer) blocks(blocks []markdown.Block, columns int, tight bool) []string {
 	var lines []string
 	for i, b := range blocks {
 		if i > 0 && !tight {
@@ -78,11 +77,11 @@ func (r *renderer) blocks(blocks []markdown.Block, columns int, tight bool) []st
 	return lines
 }
 
-func (r *renderer) block(b markdown.Block, columns int) []string {
+func (r renderer) block(b markdown.Block, columns int) []string {
 	switch b.Kind {
 	case markdown.Heading:
 		mark := ""
-		if r.marks {
+		if r.plain {
 			mark = strings.Repeat("#", b.Level) + " "
 		}
 		return r.wrapped(append(cells(mark, bold), r.flow(b.Inlines, bold|underline)...), columns)
@@ -99,26 +98,26 @@ func (r *renderer) block(b markdown.Block, columns int) []string {
 	case markdown.Table:
 		return r.table(b, columns)
 	case markdown.Rule:
-		return []string{r.paint(dim, strings.Repeat("─", min(columns, 40)))}
+		return []string{r.styled(dim, strings.Repeat("─", min(columns, 40)))}
 	}
 	return r.wrapped(r.flow(b.Inlines, 0), columns)
 }
 
 // indent puts first before the first line, and others before all other lines.
-func (r *renderer) indent(lines []string, first, others string, s style) []string {
+func (r renderer) indent(lines []string, first, others string, s style) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
 	mark := first
 	for i, l := range lines {
-		lines[i] = r.paint(s, mark) + l
+		lines[i] = r.styled(s, mark) + l
 		mark = others
 	}
 	return lines
 }
 
 // code indents code, and breaks only lines that are too wide.
-func (r *renderer) code(b markdown.Block, columns int) []string {
+func (r renderer) code(b markdown.Block, columns int) []string {
 	var lines []string
 	for l := range strings.SplitSeq(b.Text, "\n") {
 		for _, row := range wrap(cells(l, codeColor), max(columns-2, 1), false) {
@@ -128,7 +127,7 @@ func (r *renderer) code(b markdown.Block, columns int) []string {
 	return lines
 }
 
-func (r *renderer) table(b markdown.Block, columns int) []string {
+func (r renderer) table(b markdown.Block, columns int) []string {
 	widths, rows := make([]int, len(b.Align)), make([][][]cell, len(b.Rows))
 	total := 3 * (len(b.Align) - 1)
 	for i, row := range b.Rows {
@@ -151,7 +150,7 @@ func (r *renderer) table(b markdown.Block, columns int) []string {
 }
 
 // grid renders a table that fits.
-func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []string {
+func (r renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []string {
 	var lines []string
 	for i, row := range rows {
 		var parts, rules []string
@@ -167,16 +166,16 @@ func (r *renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) [
 			parts = append(parts, strings.Repeat(" ", before)+r.line(c)+strings.Repeat(" ", gap-before))
 			rules = append(rules, strings.Repeat("─", widths[j]))
 		}
-		lines = append(lines, strings.TrimRight(strings.Join(parts, r.paint(dim, " │ ")), " "))
+		lines = append(lines, strings.TrimRight(strings.Join(parts, r.styled(dim, " │ ")), " "))
 		if i == 0 {
-			lines = append(lines, r.paint(dim, strings.Join(rules, "─┼─")))
+			lines = append(lines, r.styled(dim, strings.Join(rules, "─┼─")))
 		}
 	}
 	return lines
 }
 
 // records renders a table that is too wide as a list for each row, with a line "column: cell" for each cell.
-func (r *renderer) records(rows [][][]cell, columns int) []string {
+func (r renderer) records(rows [][][]cell, columns int) []string {
 	var lines []string
 	for i, row := range rows {
 		if i == 0 && len(rows) > 1 {
@@ -196,7 +195,7 @@ func (r *renderer) records(rows [][][]cell, columns int) []string {
 }
 
 // flow returns the cells of running text.
-func (r *renderer) flow(in markdown.Inlines, s style) []cell {
+func (r renderer) flow(in markdown.Inlines, s style) []cell {
 	var out []cell
 	for _, i := range in {
 		switch i.Kind {
@@ -220,15 +219,15 @@ func (r *renderer) flow(in markdown.Inlines, s style) []cell {
 }
 
 // withMarks encloses cells in Markdown marks if there are no styles.
-func (r *renderer) withMarks(mark string, c []cell) []cell {
-	if !r.marks {
+func (r renderer) withMarks(mark string, c []cell) []cell {
+	if !r.plain {
 		return c
 	}
 	return slices.Concat(cells(mark, 0), c, cells(mark, 0))
 }
 
 // link renders the text of a link, followed by its address if that differs.
-func (r *renderer) link(i markdown.Inline, s style) []cell {
+func (r renderer) link(i markdown.Inline, s style) []cell {
 	text := r.flow(i.Inlines, s|underline)
 	switch {
 	case len(text) == 0:
@@ -262,8 +261,25 @@ func lineWidth(line []cell) int {
 	return n
 }
 
+// rows returns a text in a style, broken between words.
+func (r renderer) rows(text string, columns int, s style) (rows []row) {
+	if text == "" {
+		return nil
+	}
+	for _, l := range wrap(cells(text, s), columns, true) {
+		rows = append(rows, row{r.line(l), lineWidth(l)})
+	}
+	return rows
+}
+
+// row returns a text in a style, as far as it fits.
+func (r renderer) row(text string, columns int, s style) row {
+	text = clipColumns(text, columns)
+	return row{r.styled(s, text), txt.Width(text)}
+}
+
 // wrapped returns running text as styled lines, broken between words.
-func (r *renderer) wrapped(text []cell, columns int) []string {
+func (r renderer) wrapped(text []cell, columns int) []string {
 	var lines []string
 	for _, l := range wrap(text, max(columns, 1), true) {
 		lines = append(lines, r.line(l))
@@ -304,17 +320,17 @@ func wrap(text []cell, columnCount int, betweenWords bool) [][]cell {
 	return append(lines, text[start:])
 }
 
-func (r *renderer) line(cells []cell) string {
+func (r renderer) line(cells []cell) string {
 	var b, same strings.Builder
 	last := style(0)
 	for _, c := range cells {
 		if c.style != last {
-			b.WriteString(r.paint(last, same.String()))
+			b.WriteString(r.styled(last, same.String()))
 			same.Reset()
 			last = c.style
 		}
 		same.WriteString(c.text)
 	}
-	b.WriteString(r.paint(last, same.String()))
+	b.WriteString(r.styled(last, same.String()))
 	return b.String()
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -11,18 +12,14 @@ import (
 	"synthbot/core/txt"
 )
 
-// tagged writes styles as tags.
-func tagged(s style, text string) string {
-	names := ""
-	for i, n := range []string{"b", "d", "i", "u", "s", "c", "n", "p"} {
-		if s&(1<<i) != 0 {
-			names += n
-		}
-	}
-	if names == "" {
-		return text
-	}
-	return "<" + names + ":" + text + ">"
+// tagged returns a text with tags in place of styles.
+func tagged(text string) string {
+	names := strings.NewReplacer("36", "c", "35", "n", "32", "p", "1", "b", "2", "d", "3", "i", "4", "u", "9", "s", ";", "")
+	styled := regexp.MustCompile(`\x1b\[([0-9;]+)m(.*?)\x1b\[0m`)
+	return styled.ReplaceAllStringFunc(text, func(s string) string {
+		parts := styled.FindStringSubmatch(s)
+		return "<" + names.Replace(parts[1]) + ":" + parts[2] + ">"
+	})
 }
 
 // TestRender: Markdown becomes styled lines of at most 30 columns.
@@ -50,8 +47,8 @@ func TestRender(t *testing.T) {
 		"a\nb  \nc":                                                          "a\nb\nc",
 		"":                                                                   "",
 	} {
-		r := renderer{paint: tagged}
-		if got := strings.Join(r.blocks(markdown.Parse(source), 30, false), "\n"); got != want {
+		lines := renderer{}.blocks(markdown.Parse(source), 30, false)
+		if got := tagged(strings.Join(lines, "\n")); got != want {
 			t.Errorf("%q\n got\n%s\nwant\n%s", source, got, want)
 		}
 	}
@@ -123,7 +120,7 @@ func FuzzKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, step uint8) {
 		e, d := newEditor([]string{"old"}), decoder{}
 		for i := 0; i < len(data); i += int(step) + 1 {
-			for _, k := range d.feed(data[i:min(len(data), i+int(step)+1)]) {
+			for _, k := range d.feed(string(data[i:min(len(data), i+int(step)+1)])) {
 				e.press(k)
 				_, end := grapheme(e.text, e.pos)
 				if e.pos < 0 || e.pos > len(e.text) || end != e.pos {

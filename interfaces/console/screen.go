@@ -26,15 +26,11 @@ const frameTime = 250 * time.Millisecond
 // thinking...". It wraps lines itself, so that it always knows where the cursor is. Safe for
 // concurrent use.
 type screen struct {
-	out          io.Writer
-	size         func() (columns, rows int)
-	prompt       string
-	hidden       bool                            // typed characters are shown as *
-	thinkingText string                          // without the dots
-	header       func(columns, height int) []row // returns the header; nil: only thinkingText
-	style        func(style, string) string
-	// complete is Editing.Complete; nil: there are no completions.
-	complete func(line string) []string
+	console  *Console
+	prompt   string
+	hidden   bool // typed characters are shown as *
+	header   func(columns, height int) []row
+	complete func(line string) []string // Editing.Complete; nil: there are no completions
 
 	mu       sync.Mutex
 	edit     *editor
@@ -44,15 +40,22 @@ type screen struct {
 	shown    layout // on the terminal; no rows: nothing
 }
 
-// row is a row above the edited line. It is not wider than the terminal.
+// row is a row of the terminal.
 type row struct {
-	text  string
-	style style
+	text  string // with styles
+	width int
 }
 
-func (s *screen) width() int {
-	columns, _ := s.size()
-	return columns
+// newScreen returns a screen whose header shows when the bot is thinking.
+func newScreen(c *Console, prompt string, history []string) *screen {
+	s := &screen{console: c, prompt: prompt, edit: newEditor(history)}
+	s.header = func(columns, _ int) []row {
+		if s.thinkers == 0 {
+			return nil
+		}
+		return []row{c.text.row(c.opt.PersonaName+" is thinking"+strings.Repeat(".", s.dots), columns, dim)}
+	}
+	return s
 }
 
 func (s *screen) print(text string) error {
@@ -69,8 +72,8 @@ func (s *screen) redraw(text string) error {
 	erase := s.erase()
 	l := s.layout(true)
 	s.shown = l
-	line := strings.Join(l.rows, "\r\n") + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
-	_, err := io.WriteString(s.out, erase+text+line)
+	line := l.text() + "\r" + move(len(l.rows)-1-l.row, 'A') + move(l.col, 'C')
+	_, err := io.WriteString(s.console.opt.Out, erase+text+line)
 	return err
 }
 
@@ -94,7 +97,7 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 		case k.code == redraw:
 			above, s.shown = "\x1b[H\x1b[2J", layout{}
 		case k.code == enter && strings.TrimSpace(s.edit.text) != "":
-			above += strings.Join(s.layout(false).rows, "\r\n") + "\r\n"
+			above += s.layout(false).text() + "\r\n"
 			lines = append(lines, s.edit.take())
 		case k.code == tab:
 			above += s.completeWord()
@@ -153,17 +156,14 @@ func (s *screen) completeWord() (rows string) {
 	if len(words) > maxWords {
 		words = append(slices.Clone(words[:maxWords]), "…")
 	}
-	for _, r := range wrapRows(strings.Join(words, "  "), s.width(), dim) {
-		rows += s.style(r.style, r.text) + "\r\n"
-	}
-	return rows
+	return layout{rows: s.console.text.rows(strings.Join(words, "  "), s.console.width(), dim)}.text() + "\r\n"
 }
 
 // close erases the header and the line. Nothing is drawn afterwards.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = io.WriteString(s.out, s.erase())
+	_, _ = io.WriteString(s.console.opt.Out, s.erase())
 	s.closed = true
 }
 
@@ -200,10 +200,10 @@ func (s *screen) erase() string {
 		return ""
 	}
 	s.shown = layout{}
-	columns := s.width()
+	columns := s.console.width()
 	up := l.col / columns
-	for _, w := range l.widths[:l.row] {
-		up += max(1, (w+columns-1)/columns)
+	for _, r := range l.rows[:l.row] {
+		up += max(1, (r.width+columns-1)/columns)
 	}
 	return "\r" + move(up, 'A') + "\x1b[J"
 }
@@ -217,28 +217,23 @@ func move(n int, direction byte) string {
 
 // layout is the edited line as rows of the terminal.
 type layout struct {
-	rows     []string
-	widths   []int
+	rows     []row
 	row, col int // of the cursor
 }
 
-// above returns the header.
-func (s *screen) above(columns, height int) []row {
-	switch {
-	case s.header != nil:
-		return s.header(columns, height)
-	case s.thinkers == 0:
-		return nil
+func (l layout) text() string {
+	texts := make([]string, len(l.rows))
+	for i, r := range l.rows {
+		texts[i] = r.text
 	}
-	return []row{{clipColumns(s.thinkingText+strings.Repeat(".", s.dots), columns), dim}}
+	return strings.Join(texts, "\r\n")
 }
 
 // layout breaks the prompt and the line into rows. If editing is set, the header rows come first,
 // and a line that is higher than the terminal is cropped to the rows around the cursor.
 func (s *screen) layout(editing bool) layout {
-	columns, height := s.size()
-	var l layout
-	l.add(s.style(promptStyle, s.prompt), txt.Width(s.prompt))
+	columns, height := s.console.size()
+	l := layout{rows: []row{{s.console.text.styled(promptStyle, s.prompt), txt.Width(s.prompt)}}}
 	at := 0
 	for g := range txt.Graphemes(s.edit.text) {
 		w, shown := txt.Columns(g), g
@@ -253,11 +248,12 @@ func (s *screen) layout(editing bool) layout {
 		}
 		at += len(g)
 		if g == "\n" {
-			l.add("", 0)
+			l.rows = append(l.rows, row{})
 			continue
 		}
-		l.rows[len(l.rows)-1] += shown
-		l.widths[len(l.rows)-1] += w
+		last := l.last()
+		last.text += shown
+		last.width += w
 	}
 	if at == s.edit.pos {
 		l.fit(1, columns)
@@ -266,30 +262,23 @@ func (s *screen) layout(editing bool) layout {
 	if !editing {
 		return l
 	}
-	above := s.above(columns, height)
-	height = max(1, height-1-len(above))
+	header := s.header(columns, height)
+	height = max(1, height-1-len(header))
 	from := max(0, min(l.row-height+1, len(l.rows)-height))
 	to := min(len(l.rows), from+height)
-	l.rows, l.widths, l.row = l.rows[from:to], l.widths[from:to], l.row-from
-	for i, r := range above {
-		l.rows = slices.Insert(l.rows, i, s.style(r.style, r.text))
-		l.widths = slices.Insert(l.widths, i, txt.Width(r.text))
-		l.row++
-	}
+	l.rows, l.row = append(header, l.rows[from:to]...), len(header)+l.row-from
 	return l
 }
 
-func (l *layout) add(text string, width int) {
-	l.rows, l.widths = append(l.rows, text), append(l.widths, width)
-}
+func (l *layout) last() *row { return &l.rows[len(l.rows)-1] }
 
-func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.widths[len(l.rows)-1] }
+func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.last().width }
 
 // fit begins a new row if a character of this width does not fit into the last one.
 func (l *layout) fit(width, columnCount int) {
-	used := l.widths[len(l.widths)-1]
+	used := l.last().width
 	if used > 0 && used+width > columnCount {
-		l.add("", 0)
+		l.rows = append(l.rows, row{})
 	}
 }
 

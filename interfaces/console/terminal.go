@@ -33,11 +33,7 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 		_, _ = io.WriteString(c.opt.Out, stopMarks)
 		restore()
 	}()
-	chunks, stop := readAll(c.opt.In, func() ([]byte, error) {
-		buffer := make([]byte, 4096)
-		n, err := c.opt.In.Read(buffer)
-		return buffer[:n], err
-	})
+	chunks, stop := readChunks(c.opt.In, chunkSize)
 	defer stop()
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, syscall.SIGWINCH)
@@ -52,7 +48,7 @@ func (c *Console) listenTerminal(ctx context.Context, in core.Inbox) error {
 				return c.outputError(err)
 			}
 		case chunk := <-chunks:
-			left, err := c.handleKeys(ctx, in, s, keys.feed(chunk.value))
+			left, err := c.handleKeys(ctx, in, s, keys.feed(chunk.text))
 			switch {
 			case left || err != nil:
 				return err
@@ -70,16 +66,13 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	if c.opt.History != nil {
 		history = c.opt.History(ctx)
 	}
-	s := &screen{
-		out: c.opt.Out, size: c.size, style: c.styled, edit: newEditor(history),
-		prompt: clipColumns(c.opt.User, maxPrompt) + "> ", thinkingText: c.opt.PersonaName + " is thinking",
-	}
+	s := newScreen(c, clipColumns(c.opt.User, maxPrompt)+"> ", history)
 	if c.opt.Complete != nil {
 		s.complete = func(line string) []string { return c.opt.Complete(ctx, line) }
 	}
 	_, _ = io.WriteString(c.opt.Out, markPastes)
 	if c.opt.Greeting != "" {
-		_ = s.print(c.render(c.opt.Greeting, s.width()))
+		_ = s.print(c.render(c.opt.Greeting, c.width()))
 	} else {
 		_ = s.refresh()
 	}
@@ -163,6 +156,11 @@ func (c *Console) size() (columns, rows int) {
 		return err
 	})
 	return columns, rows
+}
+
+func (c *Console) width() int {
+	columns, _ := c.size()
+	return columns
 }
 
 // minWidth is the assumed width of narrower terminals.
