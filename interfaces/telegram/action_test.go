@@ -382,7 +382,7 @@ func TestChoices(t *testing.T) {
 		if m := w.Messages(forum)[0]; m.Text != "Cancelled." || len(m.Markup) != 0 {
 			t.Errorf("got %+v, want Cancelled. without buttons", m)
 		}
-		time.Sleep(2 * whisperWait)
+		time.Sleep(6 * time.Second)
 		if calls := w.Calls("answerCallbackQuery"); !w.Answered(second) || len(calls) != 2 || calls[0].Params["text"] != "Not yours." || calls[1].Params["text"] != "" {
 			t.Errorf("got %d answers to two presses, want a whisper and an empty one: %+v", len(calls), calls)
 		}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +16,6 @@ import (
 	"synthbot/interfaces/telegram/botapi"
 	"synthbot/interfaces/telegram/markup"
 )
-
-// sendTimeout leaves time for waits that Telegram asks for.
-const sendTimeout = 10 * time.Minute
 
 // Properties that several payloads share. Schemas are part of every prompt, so they are short.
 const (
@@ -47,7 +44,7 @@ func (d *Driver) Actions() []core.Action {
 	s := d.send
 	list := slices.Concat([]core.Action{s.messageAction()}, s.actionsOnMessages(), s.postingActions())
 	for i := range list {
-		list[i].Timeout = sendTimeout
+		list[i].Timeout = 10 * time.Minute // leaves time for waits that Telegram asks for
 		list[i].Permission = cmp.Or(list[i].Permission, core.PermissionEveryone)
 		list[i].Idempotent = true // the journal has each sent message, and other calls can be repeated
 	}
@@ -56,8 +53,8 @@ func (d *Driver) Actions() []core.Action {
 
 // example returns an example whose payload is format, with $at replaced by a place.
 func (d *delivery) example(scenario, format string) core.Example {
-	at := fmt.Sprintf(`%q`, d.opt.Name+"/-1001234567890/7")
-	return core.Example{Scenario: scenario, Payload: json.RawMessage(strings.ReplaceAll(format, "$at", at))}
+	at := strconv.Quote(d.opt.Name + "/-1001234567890/7")
+	return core.NewExample(scenario, strings.ReplaceAll(format, "$at", at))
 }
 
 func (d *delivery) messageAction() core.Action {
@@ -197,7 +194,6 @@ func (d *delivery) postingActions() []core.Action {
 	}, d.composePoll)}
 }
 
-// onMessage is the payload of an action on a message.
 type onMessage struct {
 	addressed
 	Message anyID  `json:"message_id"`
@@ -238,7 +234,6 @@ func (e *edit) check(d *delivery, call core.Call) error {
 	return nil
 }
 
-// edit replaces the text of one of the bot's own messages.
 func (d *delivery) edit(ctx context.Context, _ core.Call, e *edit) (o outgoing, err error) {
 	if err := d.editTo(ctx, e.to, id(e.number), nil, e.part); err != nil {
 		return o, explain(err)
@@ -292,7 +287,6 @@ func (d *delivery) setReaction(ctx context.Context, to chatKey, message int64, e
 	return d.api.Do(ctx, r)
 }
 
-// question is the payload of the poll action.
 type question struct {
 	addressed
 	Question  string   `json:"question"`
@@ -319,7 +313,6 @@ func (q *question) check(*delivery, core.Call) error {
 	return nil
 }
 
-// composePoll returns the message of a poll.
 func (d *delivery) composePoll(_ context.Context, _ core.Call, q *question) (outgoing, error) {
 	var options []map[string]string
 	for _, o := range q.Options {

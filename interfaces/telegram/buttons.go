@@ -42,7 +42,6 @@ const (
 	pressMark, oncePrefix = "press:", "pressed:"
 )
 
-// signer signs and verifies callback data.
 type signer struct{ key []byte }
 
 func newSigner(token string) *signer {
@@ -108,15 +107,15 @@ const (
 // press converts a press of a button. It is valid if this bot signed the button for this user, and if it is the first
 // press of a button of the message. A core.Choice may be pressed several times.
 func (c *converter) press(q *callback) converted {
-	p := &press{query: q.ID}
+	p := &press{query: q.ID, refused: pressOld}
 	if q.ID == "" || q.Message == nil || q.Message.Chat.ID == 0 || q.From.ID == 0 {
-		p.refused = pressOld
 		return converted{press: p}
 	}
 	m := q.Message
 	p.chat, p.message = m.Chat.ID, m.ID
 	kind, only, data, ok := c.keys.open(m.Chat.ID, q.Data)
-	if ok && kind != kindChoice {
+	choice := kind == kindChoice
+	if ok && !choice {
 		keys := m.buttons()
 		at := slices.IndexFunc(keys, func(b keyboardButton) bool { return b.CallbackData == q.Data })
 		ok = at >= 0
@@ -126,22 +125,20 @@ func (c *converter) press(q *callback) converted {
 	}
 	switch {
 	case !ok:
-		p.refused = pressOld
+		return converted{press: p}
 	case len(only) > 0 && !slices.Contains(only, q.From.ID):
 		p.refused = pressStranger
-	}
-	if p.refused != "" {
 		return converted{press: p}
 	}
-	p.choice = kind == kindChoice
+	p.choice = choice
 	first := q.ID // a query that could not be stored arrives again
-	if !p.choice {
+	if !choice {
 		first = c.pressed.Ensure([2]int64{m.Chat.ID, m.ID}, func() string { return q.ID })
 	}
-	if first != q.ID {
-		p.refused = pressOld // another button was pressed before
+	if first != q.ID { // another button was pressed before
 		return converted{press: p}
 	}
+	p.refused = ""
 	thread := m.Thread
 	if !m.IsTopic {
 		thread = c.places.thread(m.Chat.ID, m.ID)
@@ -151,7 +148,7 @@ func (c *converter) press(q *callback) converted {
 		Path: place(c.name, m.Chat.ID, thread), ID: oncePrefix + e.Target, Author: person(&q.From), Time: c.now().UTC(),
 		Private: m.Chat.Type == "private", Locale: cut(q.From.LanguageCode, 35), Addressed: core.AddressedReply,
 	}
-	if p.choice {
+	if choice {
 		e.Message.ID = pressMark + cut(q.ID, 64)
 	}
 	return converted{events: []core.Event{e}, press: p}
@@ -170,7 +167,6 @@ const (
 	maxSuggestion = 64 // UTF-16 units of a suggestion that becomes a button
 )
 
-// suggest adds a button for each suggested reply that fits.
 func suggest(list []button, texts []string) []button {
 	for _, s := range texts {
 		s = strings.Join(strings.Fields(markup.Visible(s)), " ")
@@ -242,12 +238,6 @@ func (d *delivery) button(chat int64, i int, b button, pressers []int64) (made k
 	return made, ok, nil
 }
 
-// whisperWait is how long the answer to a pressed choice waits for a Whisper.
-const whisperWait = 3 * time.Second
-
-// rowChoices is how many choices a row has.
-const rowChoices = 2
-
 // Choose sends a question with a button for each choice.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	to, err := d.send.target(what.Path, "")
@@ -267,7 +257,7 @@ func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Se
 	}
 	return d.send.send(ctx, parts, outgoing{
 		addressed: addressed{to: to}, here: true, parts: []markup.Part{shortened(txt.Literal(what.Text))},
-		what: what, number: 1, priority: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, rowChoices))},
+		what: what, number: 1, priority: 1, keyboard: keyboardRows{slices.Collect(slices.Chunk(buttons, 2))},
 	})
 }
 
@@ -280,8 +270,7 @@ func shortened(text string) markup.Part {
 	case 1:
 		return list[0]
 	}
-	source := list[0].Source + " …"
-	return markup.Part{Source: source, HTML: list[0].HTML + " …"}
+	return markup.Part{Source: list[0].Source + " …", HTML: list[0].HTML + " …"}
 }
 
 // Settle replaces a question by its outcome, without buttons.
@@ -307,9 +296,8 @@ func (d *Driver) Whisper(ctx context.Context, press core.Message, text string) e
 	return explain(d.answerPress(ctx, query, text))
 }
 
-const maxWhisper = 200 // bytes; Telegram allows as many characters
-
 func (d *Driver) answerPress(ctx context.Context, query, text string) error {
+	const maxWhisper = 200 // bytes; Telegram allows as many characters
 	params := botapi.Params{"callback_query_id": query, "text": cut(text, maxWhisper), "show_alert": text != ""}
 	return d.api.Do(ctx, &botapi.Request{Method: "answerCallbackQuery", Params: params, Repeatable: true})
 }
@@ -318,6 +306,7 @@ func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 // until Settle. Any other valid press removes the buttons.
 func (d *Driver) endPress(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
+		const whisperWait = 3 * time.Second
 		if !driver.Sleep(ctx, whisperWait) {
 			return
 		}

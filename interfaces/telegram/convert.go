@@ -157,14 +157,11 @@ func (c *converter) author(m *message) core.Author {
 		}
 		return a
 	}
-	if m.From == nil {
-		return core.Author{}
-	}
 	return person(m.From)
 }
 
 func person(u *user) core.Author {
-	if u.ID == 0 {
+	if u == nil || u.ID == 0 {
 		return core.Author{}
 	}
 	return core.Author{
@@ -267,6 +264,7 @@ func (c *converter) reaction(r *reaction, id int64) converted {
 
 // changes lists the emoji that the author removed, then those that they added. Removed ones begin with core.TakenAway.
 func (r *reaction) changes() (signs []string) {
+	const maxReactions = 32 // users have three at most
 	if len(r.New) == 0 {
 		return []string{core.TakenAway}
 	}
@@ -283,13 +281,8 @@ func (r *reaction) changes() (signs []string) {
 	return signs[:min(len(signs), maxReactions)]
 }
 
-// maxReactions bounds how many emoji one update may change; users have three at most.
-const maxReactions = 32
-
 // name returns the emoji, or the type of one without a character.
-func (r reactionType) name() string {
-	return cmp.Or(cut(r.Emoji, 64), cut(r.Type, 64))
-}
+func (r reactionType) name() string { return cut(cmp.Or(r.Emoji, r.Type), 64) }
 
 func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
@@ -313,10 +306,8 @@ func (c *converter) membership(m *membership, id int64) converted {
 	return out
 }
 
-// lastMoment is the end of the year 9999, the last that JSON can express.
-const lastMoment = 253402300799
-
 func unixTime(unix int64) time.Time {
+	const lastMoment = 253402300799 // the end of the year 9999, the last that JSON can express
 	if unix <= 0 || unix > lastMoment {
 		return time.Time{}
 	}

@@ -65,7 +65,6 @@ func (d *Driver) Draft(p core.Path, text string) {
 	}
 }
 
-// draftPlace returns the place of a draft; see core/draft.
 func (d *delivery) draftPlace(to chatKey) string {
 	to.chat = d.places.currentChat(to.chat)
 	return d.path(to).String()
@@ -142,7 +141,6 @@ func (p *draftPlatform) Edit(ctx context.Context, place, message, text string) e
 	return p.showText(ctx, r, text)
 }
 
-// showText makes a call that shows a text, without repeating it.
 func (p *draftPlatform) showText(ctx context.Context, r *botapi.Request, text string) error {
 	list := markup.Parts(text, markup.MaxText)
 	if len(list) > 0 {

@@ -109,7 +109,6 @@ type Driver struct {
 	inbox   atomic.Pointer[core.Inbox] // of the latest Listen; actions use it even after that has ended
 }
 
-// running is the state while Listen runs.
 type running struct {
 	tasks *driver.Tasks
 	life  context.Context
@@ -157,7 +156,7 @@ func New(o Options) (*Driver, error) {
 	}
 	d.api, d.send.api = api, api
 	d.pressed, d.choices = recent.NewCache[[2]int64, string](maxPlaces), recent.NewShared[string, bool](maxPlaces)
-	d.marks = &marks{next: map[core.Path]candidate{}, all: map[markKey]chan struct{}{}}
+	d.marks = &marks{next: map[core.Path]candidate{}, all: map[messageKey]chan struct{}{}}
 	d.ranks = newRanks(d)
 	var accounts []string
 	if err := driver.Load(context.Background(), o.State, accountsKey, &accounts); err != nil {
@@ -238,7 +237,7 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
 	d.background(func(ctx context.Context) {
-		if driver.Sleep(ctx, menusAfter) {
+		if driver.Sleep(ctx, 100*time.Millisecond) { // the first updates come first
 			d.updateMenus(ctx)
 		}
 	})
@@ -248,9 +247,12 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
 	}
 	i := &intake{
-		d: d, convert: c, stored: map[int64]bool{}, albums: recent.NewCache[partID, []core.Event](maxParts),
+		d: d, convert: c, stored: map[int64]bool{}, albums: recent.NewCache[messageKey, []core.Event](maxParts),
 	}
-	i.in = driver.Receiver{Inbox: in, Skip: i.skip}
+	i.in = driver.Receiver{Inbox: in, Skip: func(first *core.Event, err error) {
+		m := &first.Message
+		d.log.Error("update skipped: it cannot be stored", "path", m.Path, "id", m.ID, "err", err)
+	}}
 	return i, nil
 }
 
@@ -278,7 +280,6 @@ func (d *Driver) receive(ctx context.Context, e core.Event) {
 	}
 }
 
-// migrated records that a group became a supergroup.
 func (d *Driver) migrated(ctx context.Context, from, to int64) {
 	d.places.noteMigration(from, to)
 	c := converter{name: d.opt.Name, now: d.opt.Clock}
@@ -294,7 +295,6 @@ func (d *Driver) background(f func(context.Context)) bool {
 	return r != nil && r.tasks.Go(func() { f(r.life) })
 }
 
-// id formats an id of Telegram.
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Probe implements core.Prober. It asks for no updates, so it does not disturb a bot that runs with the same token.
@@ -317,7 +317,6 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		return []core.Finding{{What: "identity", Found: "unknown",
 			Fix: "the server does not answer like Telegram; check api_url", Fatal: true}}
 	}
-	found := []core.Finding{{What: "identity", Found: "@" + me.Name}}
 	groups := core.Finding{What: "groups", Found: "may be added to groups"}
 	if !me.Joins {
 		groups.Found, groups.Fix = "may not be added to groups",
@@ -329,5 +328,6 @@ func (d *Driver) Probe(ctx context.Context) []core.Finding {
 		privacy.Fix = "make it an administrator there, or turn the mode off with @BotFather's /setprivacy " +
 			"and add it to the group again"
 	}
-	return append(found, groups, privacy, driver.ClockFinding(d.api.Ahead()))
+	identity := core.Finding{What: "identity", Found: "@" + me.Name}
+	return []core.Finding{identity, groups, privacy, driver.ClockFinding(d.api.Ahead())}
 }

@@ -69,7 +69,6 @@ func isPublicAddress(address string) bool {
 	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
-// form is the way in which a file is sent.
 type form struct{ method, field, name string }
 
 var (
@@ -101,7 +100,6 @@ func formOf(f *core.Upload) form {
 	return form{"sendDocument", "document", "file.bin"}
 }
 
-// composeMedia returns a function that returns the messages of a file in that form.
 func (d *delivery) composeMedia(f form) func(context.Context, core.Call, *media) (outgoing, error) {
 	return func(_ context.Context, call core.Call, m *media) (outgoing, error) {
 		name := m.Name

@@ -59,16 +59,10 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 // marks are the acknowledging reactions on messages that are being answered.
 type marks struct {
 	mu   sync.Mutex
-	next map[core.Path]candidate   // the message that the next turn in a place would answer
-	all  map[markKey]chan struct{} // messages of this process; nil: not marked, else closed once the mark is set
+	next map[core.Path]candidate      // the message that the next turn in a place would answer
+	all  map[messageKey]chan struct{} // messages of this process; nil: not marked, else closed once the mark is set
 }
 
-type markKey struct {
-	path core.Path
-	id   string
-}
-
-// candidate is a message that may be answered.
 type candidate struct {
 	id        string
 	addressed bool
@@ -80,7 +74,7 @@ func (l *marks) noteCandidate(m *core.Message) {
 	defer l.mu.Unlock()
 	makeRoom(l.next, maxPlaces)
 	makeRoom(l.all, maxThreads)
-	key := markKey{m.Path, m.ID}
+	key := messageKey{m.Path, m.ID}
 	if _, ok := l.all[key]; !ok {
 		l.all[key] = nil
 	}
@@ -95,11 +89,11 @@ func (l *marks) beginMark(p core.Path) (message string, marked chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, ok := l.next[p]
-	if !ok || l.all[markKey{p, c.id}] != nil {
+	if !ok || l.all[messageKey{p, c.id}] != nil {
 		return "", nil
 	}
 	marked = make(chan struct{})
-	l.all[markKey{p, c.id}] = marked
+	l.all[messageKey{p, c.id}] = marked
 	return c.id, marked
 }
 
@@ -111,7 +105,7 @@ func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	defer l.mu.Unlock()
 	gone := map[string]chan struct{}{}
 	for _, m := range end.Messages {
-		key := markKey{end.Turn.Path, m}
+		key := messageKey{end.Turn.Path, m}
 		if _, ok := l.all[key]; !ok {
 			gone[m] = nil
 		}

@@ -24,15 +24,14 @@ type intake struct {
 	d       *Driver
 	in      driver.Receiver
 	convert *converter
-	waiting map[album]waitingAlbum             // albums that may still grow
-	stored  map[int64]bool                     // updates that are stored or skipped, but not confirmed yet
-	albums  recent.Cache[partID, []core.Event] // the latest version of each part of an album, by each part
+	waiting map[album]waitingAlbum                 // albums that may still grow
+	stored  map[int64]bool                         // updates that are stored or skipped, but not confirmed yet
+	albums  recent.Cache[messageKey, []core.Event] // the latest version of each part of an album, by each part
 }
 
-// partID identifies a part of an album.
-type partID struct {
-	place core.Path
-	id    string // of the message
+type messageKey struct {
+	path core.Path
+	id   string
 }
 
 // album names an album of a place. Its group is "" for messages without one.
@@ -216,7 +215,6 @@ func (it *item) join(part item) {
 	}
 }
 
-// joinTexts adds the texts of a further part of an album to a message.
 func joinTexts(m, more *core.Message) {
 	switch {
 	case m.Text == "":
@@ -238,13 +236,13 @@ func joinTexts(m, more *core.Message) {
 // became, with the captions of all of them.
 func (i *intake) noteCaptions(it *item) {
 	for _, p := range it.parts {
-		i.albums.Put(partID{p.Message.Path, p.Message.ID}, it.parts)
+		i.albums.Put(messageKey{p.Message.Path, p.Message.ID}, it.parts)
 	}
 	if len(it.events) != 1 || it.events[0].Kind != core.KindEdit {
 		return
 	}
 	edit := &it.events[0]
-	parts, _ := i.albums.Get(partID{edit.Message.Path, edit.Message.ID})
+	parts, _ := i.albums.Get(messageKey{edit.Message.Path, edit.Message.ID})
 	if len(parts) == 0 {
 		return
 	}
@@ -275,10 +273,4 @@ func (i *intake) beforeReceive(it item) {
 	if it.press != nil && it.press.choice {
 		i.d.choices.Put(it.press.query, true)
 	}
-}
-
-// skip logs that an update can never be stored.
-func (i *intake) skip(first *core.Event, err error) {
-	m := &first.Message
-	i.d.log.Error("update skipped: it cannot be stored", "path", m.Path, "id", m.ID, "err", err)
 }

@@ -10,17 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"synthbot/core/driver"
-
 	"synthbot/core"
+	"synthbot/core/driver"
 	"synthbot/interfaces/telegram/botapi"
 )
 
-const (
-	menuKey      = "menu"
-	maxMenu      = 100
-	maxMenuBrief = 256
-)
+const menuKey = "menu"
 
 // menu is the list of commands that one audience sees in one language.
 type menu struct {
@@ -83,6 +78,7 @@ func platformLanguage(tag string) string {
 }
 
 func (d *Driver) menuFor(to audience, language string) []menuCommand {
+	const maxMenu, maxBrief = 100, 256
 	list := []menuCommand{}
 	for _, spec := range d.opt.Commands() {
 		if spec.Rank > to.rank || spec.Private && !to.private {
@@ -94,7 +90,7 @@ func (d *Driver) menuFor(to audience, language string) []menuCommand {
 				brief = text
 			}
 		}
-		brief = cut(oneLine(brief), maxMenuBrief)
+		brief = cut(oneLine(brief), maxBrief)
 		if brief != "" && len(list) < maxMenu {
 			list = append(list, menuCommand{Command: spec.Name, Description: brief})
 		}
@@ -105,16 +101,9 @@ func (d *Driver) menuFor(to audience, language string) []menuCommand {
 // CommandsChanged updates the command menus in the background, if Listen runs.
 func (d *Driver) CommandsChanged() { d.background(d.updateMenus) }
 
-const (
-	menusAfter     = 100 * time.Millisecond // after connecting, so that the first updates come first
-	maxMenuTries   = 5
-	firstMenuPause = time.Minute
-)
-
 // updateMenus sets the command menus. If that fails, it retries after growing pauses.
 func (d *Driver) updateMenus(ctx context.Context) {
-	pause := firstMenuPause
-	for range maxMenuTries {
+	for pause := time.Minute; pause <= 256*time.Minute; pause *= 4 {
 		err := d.setMenus(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
@@ -123,7 +112,6 @@ func (d *Driver) updateMenus(ctx context.Context) {
 		if !driver.Sleep(ctx, driver.Jitter(pause)) {
 			return
 		}
-		pause *= 4
 	}
 }
 

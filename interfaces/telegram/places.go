@@ -24,7 +24,6 @@ type chatKey struct {
 	thread int64 // 0: none
 }
 
-// place returns the path of a chat or topic.
 func place(name string, chat, thread int64) core.Path {
 	elements := []string{name, id(chat)}
 	if thread > general {
@@ -93,7 +92,6 @@ func newPlaces() *places {
 	}
 }
 
-// noteMessage records what a message says about its chat, topic and author.
 func (p *places) noteMessage(m *message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +156,6 @@ func (p *places) isForum(chat int64) bool {
 	return p.forums[chat]
 }
 
-// noteMigration records that a group became a supergroup.
 func (p *places) noteMigration(from, to int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +180,6 @@ func makeRoom[K comparable, V any](m map[K]V, most int) {
 	}
 }
 
-// label is the name of a place or a user.
 type label struct {
 	Name string `json:"name,omitempty"`
 	Tag  string `json:"tag,omitempty"` // "@ann"
@@ -357,7 +353,6 @@ const (
 	supergroupBase = -1_000_000_000_000 // supergroups and channels have ids at or below it
 )
 
-// messageID returns the id of a message with this number on Telegram.
 func (p *places) messageID(chat, number int64) string {
 	if chat > supergroupBase {
 		number += p.account << accountShift

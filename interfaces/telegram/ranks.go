@@ -64,8 +64,6 @@ func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	}
 }
 
-const maxAdminCalls = 16
-
 // loadAdmins fetches the administrators of all groups that are new in a batch, in parallel.
 func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 	unknown := map[int64]bool{}
@@ -80,7 +78,7 @@ func (r *ranks) loadAdmins(ctx context.Context, updates []*update) {
 		return
 	}
 	var all sync.WaitGroup
-	slots := make(chan struct{}, maxAdminCalls)
+	slots := make(chan struct{}, 16)
 	for chat := range unknown {
 		slots <- struct{}{}
 		all.Go(func() { r.admins.get(ctx, chat); <-slots })
@@ -126,7 +124,6 @@ func (l *chatCache[V]) refresh(ctx context.Context, chat int64, a *cachedValue[V
 	return a.value
 }
 
-// invalidate makes the next get ask Telegram again.
 func (l *chatCache[V]) invalidate(chat int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -131,7 +131,6 @@ func (d *delivery) isPlace(here core.Path, to chatKey) bool {
 	return s == to
 }
 
-// text is the payload of the message action.
 type text struct {
 	addressed
 	Text      string       `json:"text"`
@@ -150,7 +149,6 @@ func (t *text) check(d *delivery, call core.Call) (err error) {
 	return err
 }
 
-// composeText returns the messages of a text.
 func (d *delivery) composeText(_ context.Context, call core.Call, t *text) (o outgoing, err error) {
 	if t.Recipient != "" { // the check of the plan replaces a known one by its path
 		return o, core.Errorf(core.Invalid, "recipient: %q is not known here; give interface_path", t.Recipient)
@@ -227,7 +225,7 @@ func (d *delivery) send(ctx context.Context, deliveries core.Deliveries, o outgo
 			err := d.api.Do(ctx, r)
 			return d.sentID(o.to, m.Number, err)
 		})
-		if o.instead != nil && forbidsFiles(err) {
+		if o.instead != nil && botapi.IsCode(err, 400) && botapi.Says(err, "rights to send", "CHAT_SEND_") {
 			return d.send(ctx, deliveries, *o.instead)
 		}
 		if !core.SendsOn(&failed, err) {
@@ -289,7 +287,6 @@ func (d *delivery) sentID(to chatKey, number int64, err error) (string, error) {
 	return d.places.messageID(to.chat, number), nil
 }
 
-// sentMessage is the part of a sent message that the driver reads.
 type sentMessage struct {
 	Number int64 `json:"message_id"`
 }
@@ -321,7 +318,6 @@ func (d *delivery) write(r *botapi.Request, p markup.Part) {
 	}
 }
 
-// textField returns the parameter that holds the text of a request.
 func textField(r *botapi.Request) string {
 	if len(r.Files) > 0 || r.Method == "editMessageCaption" {
 		return "caption"
@@ -446,11 +442,6 @@ func refusesText(err error) bool {
 			"not modified", "can't be edited", "no text in the message", "no caption in the message",
 			"PEER_ID_INVALID", "replied not found") &&
 		!refusesFile(err)
-}
-
-// forbidsFiles reports whether the bot may not send files to a chat.
-func forbidsFiles(err error) bool {
-	return botapi.IsCode(err, 400) && botapi.Says(err, "rights to send", "CHAT_SEND_")
 }
 
 // refusesFile reports whether Telegram refused a message because of its file.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -55,7 +54,6 @@ func inBytes(text string, entities []entity) []entity {
 	return list
 }
 
-// entityText returns the part of a text that an entity marks.
 func entityText(text string, e entity) string { return text[e.Offset:end(e)] }
 
 // mentioned reports whether an entity outside of quotes mentions the bot.
@@ -84,7 +82,6 @@ func (c *converter) mentioned(text string, entities []entity) bool {
 	return false
 }
 
-// isQuote reports whether an entity marks a quote.
 func isQuote(e entity) bool { return e.Type == "blockquote" || e.Type == "expandable_blockquote" }
 
 // isQuoted reports whether an entity begins within a quote.
@@ -139,17 +136,12 @@ func (c *converter) command(m *message) *core.Command {
 func arguments(spec *command.Spec, rest string) []string {
 	rest = strings.TrimSpace(rest)
 	var args []string
-	for i := 0; rest != ""; i++ {
+	for word := range strings.FieldsSeq(rest) {
+		i := len(args)
 		if i < len(spec.Args) && spec.Args[i].Rest {
 			return append(args, rest)
 		}
-		word := rest
-		at := strings.IndexFunc(rest, unicode.IsSpace)
-		if at >= 0 {
-			word = rest[:at]
-		}
-		args = append(args, word)
-		rest = strings.TrimSpace(rest[len(word):])
+		args, rest = append(args, word), strings.TrimSpace(rest[len(word):])
 	}
 	return args
 }
@@ -374,7 +366,6 @@ func normalAddress(address string) string {
 // oneAddress removes white space from an address, so that it cannot look like more text.
 func oneAddress(s string) string { return cut(strings.Join(strings.Fields(s), ""), 2048) }
 
-// buttons returns the buttons below a message.
 func (m *message) buttons() []keyboardButton { return slices.Concat(m.Markup.Rows...) }
 
 // quotedPart returns a quoted part of the message, with the addresses of its links. Telegram gives quotes without

@@ -211,15 +211,8 @@ type member struct {
 	IsMember bool   `json:"is_member"`
 }
 
-// isPresent reports whether the member is in the chat.
 func (m member) isPresent() bool {
-	switch m.Status {
-	case "creator", "administrator", "member":
-		return true
-	case "restricted":
-		return m.IsMember
-	}
-	return false
+	return m.isAdmin() || m.Status == "member" || m.Status == "restricted" && m.IsMember
 }
 
 func (m member) isAdmin() bool { return m.Status == "creator" || m.Status == "administrator" }
@@ -240,12 +233,7 @@ func decode(raw json.RawMessage) (*update, int64, error) {
 // maxRichDepth is how deep rich messages are read.
 const maxRichDepth = 16
 
-// richMessage is a rich message of an update. It is made of blocks, such as headings, lists and tables. See richText
-// for its texts.
-type richMessage struct {
-	Blocks []richBlock `json:"blocks"`
-}
-
+// richBlock is a heading, list, table, … of a rich message. See richText for its texts.
 type richBlock struct {
 	Type       string      `json:"type"`
 	Text       any         `json:"text"`
@@ -267,7 +255,9 @@ type richBlock struct {
 
 // readRich returns the text of a rich message, or "". The entities mark its quotes, in bytes.
 func readRich(raw json.RawMessage) (text string, quotes []entity) {
-	var m richMessage
+	var m struct {
+		Blocks []richBlock `json:"blocks"`
+	}
 	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
 		return "", nil
 	}
