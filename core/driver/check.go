@@ -11,3 +11,11 @@ func FirstFault(check func(fault func(text string, at ...any))) (first error) {
 	})
 	return first
 }
+
+// OrNone returns f, or a function that returns nothing if f is nil.
+func OrNone[T any](f func() []T) func() []T {
+	if f == nil {
+		return func() []T { return nil }
+	}
+	return f
+}

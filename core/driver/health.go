@@ -10,9 +10,6 @@ import (
 	"synthbot/core"
 )
 
-// outage is how long a source of events may fail before the driver is not ready.
-const outage = 30 * time.Second
-
 // Health tracks whether events arrive from one or several sources, such as shards. The zero value means
 // not connected yet. Safe for concurrent use.
 type Health struct {
@@ -46,6 +43,7 @@ func (h *Health) Fails(source int, since time.Time, err error) {
 // Ready returns nil if all sources work or have failed for less than 30 seconds. Otherwise it returns the
 // error of one of them.
 func (h *Health) Ready() error {
+	const outage = 30 * time.Second
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.sources) == 0 {
@@ -60,15 +58,12 @@ func (h *Health) Ready() error {
 	return nil
 }
 
-// maxSkew is how far this machine's clock may be from the platform's.
-const maxSkew = 30 * time.Second
-
 // ClockFinding reports how far this machine's clock differs from the platform's, with a fix if that is more
 // than 30 seconds.
 func ClockFinding(ahead time.Duration) core.Finding {
 	ahead = ahead.Round(time.Second).Abs()
 	f := core.Finding{What: "clock", Found: ahead.String() + " from the platform's"}
-	if ahead > maxSkew {
+	if ahead > 30*time.Second {
 		f.Fix = "let this machine's clock be set by the network (timedatectl set-ntp true)"
 	}
 	return f

@@ -11,9 +11,6 @@ import (
 // ErrNotHeld means that a request was not sent because another process may have taken over.
 var ErrNotHeld = errors.New("not sent: another process may have taken over")
 
-// holdPause is how often a waiting request asks its Holder.
-const holdPause = 50 * time.Millisecond
-
 type unheldKey struct{}
 
 // Unheld returns a context whose requests are sent even if another process may have taken over, such as
@@ -31,7 +28,7 @@ func Held(ctx context.Context, s State, r *http.Request) (*http.Request, error) 
 		return held, nil
 	}
 	for !holder.Holds() {
-		if !Sleep(ctx, holdPause) {
+		if !Sleep(ctx, 50*time.Millisecond) {
 			return nil, errors.Join(ErrNotHeld, context.Cause(ctx))
 		}
 	}

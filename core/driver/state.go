@@ -48,13 +48,10 @@ func Load(ctx context.Context, s State, key string, value any) error {
 	return nil
 }
 
-// maxStatePause is the longest pause of AwaitState between two attempts.
-const maxStatePause = 10 * time.Second
-
 // AwaitState calls load, which loads what a driver needs before it may receive events, until the store can be
 // read. What is damaged is left out, because it would stay so. AwaitState returns false if ctx ends first.
 func AwaitState(ctx context.Context, log *slog.Logger, load func(context.Context) error) bool {
-	for pause := time.Second / 4; ; pause = min(2*pause, maxStatePause) {
+	for pause := time.Second / 4; ; pause = min(2*pause, 10*time.Second) {
 		err := load(ctx)
 		switch {
 		case ctx.Err() != nil:

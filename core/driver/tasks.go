@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Tasks are goroutines that a driver waits for when it ends. The zero value is ready to use. Safe for
-// concurrent use.
+// Tasks are goroutines that a driver waits for when it ends. The zero value is ready to use. Safe for concurrent use.
 type Tasks struct {
 	Most int // how many may run at the same time; 0: any number
 
@@ -20,8 +19,7 @@ type Tasks struct {
 	closed  bool
 }
 
-// Go runs f in a goroutine. It returns false if f will not run, because Close was called or too many tasks
-// are running.
+// Go runs f in a goroutine. It returns false if f will not run, because Close was called or too many tasks are running.
 func (t *Tasks) Go(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,12 +13,9 @@ type fence struct {
 	info string
 }
 
-// maxInfo is the longest info that opening repeats, in bytes.
-const maxInfo = 40
-
-// opening returns the line that opens the block again in the next part.
+// opening returns the line that opens the block again in the next part, with a short info.
 func (f *fence) opening() string {
-	if len(f.info) > maxInfo {
+	if len(f.info) > 40 {
 		return f.lead + f.mark
 	}
 	return f.lead + f.mark + f.info
@@ -49,12 +46,8 @@ func (f *fence) closes(line string) bool {
 
 // endsBefore reports whether line is outside of the quote that the block is in.
 func (f *fence) endsBefore(line string) bool {
-	depth := strings.Count(f.lead, ">")
-	if depth == 0 {
-		return false
-	}
 	lead, _ := leading(line)
-	return strings.Count(lead, ">") < depth
+	return strings.Count(lead, ">") < strings.Count(f.lead, ">")
 }
 
 // unindent removes a list's indentation from the lines of the block that rest begins with. In
@@ -66,12 +59,10 @@ func (f *fence) unindent(rest string) (string, *fence) {
 	}
 	flat := &fence{mark: f.mark, info: f.info}
 	var b strings.Builder
-	for rest != "" {
-		line, _, _ := strings.Cut(rest, "\n")
-		size := min(len(line)+1, len(rest))
+	for line := range strings.Lines(rest) {
 		drop := min(in, len(line)-len(strings.TrimLeft(line, " ")))
-		b.WriteString(rest[drop:size])
-		rest = rest[size:]
+		b.WriteString(line[drop:])
+		rest = rest[len(line):]
 		if f.closes(line) {
 			break
 		}

@@ -92,11 +92,8 @@ func indent(lines []string, first, others string) []string {
 		lines = []string{""}
 	}
 	for i, l := range lines {
-		mark := others
-		if i == 0 {
-			mark = first
-		}
-		lines[i] = strings.TrimRight(mark+l, " ")
+		lines[i] = strings.TrimRight(first+l, " ")
+		first = others
 	}
 	return lines
 }

@@ -18,11 +18,10 @@ func UTF16(s string) int {
 	return n
 }
 
-// Split cuts Markdown into parts of at most limit by measure, which must be additive: the
-// measure of a text is the sum of those of its characters. It cuts between paragraphs if
-// possible, or else between lines, sentences or words, or inside of a word, but never inside
-// of a grapheme that fits. If it cuts a code block, it closes the block at the end of the part
-// and opens it again in the next one.
+// Split cuts Markdown into parts of at most limit by measure, which must be additive: the measure of a text is the sum
+// of those of its characters. It cuts between paragraphs if possible, or else between lines, sentences or words, or
+// inside of a word, but never inside of a grapheme that fits. If it cuts a code block, it closes the block at the end
+// of the part and opens it again in the next one.
 //
 // The parts together are the source, except for such fence lines and white space at the
 // cuts and at both ends. No part is empty.
@@ -34,8 +33,7 @@ func Split(source string, limit int, measure func(string) int) []string {
 	return parts
 }
 
-// part is a piece of the source with the fence lines added to it. gap is the white space that
-// was removed after it.
+// part is a piece of the source with the fence lines added to it. gap is the white space that was removed after it.
 type part struct{ open, body, close, gap string }
 
 func split(source string, limit int, measure func(string) int) []part {
@@ -97,8 +95,7 @@ func (s *splitter) take(c cutPoint, p *part) {
 	}
 }
 
-// lastLine returns the size of the rest of a cut code block. ok is false if there is more than the
-// closing line.
+// lastLine returns the size of the rest of a cut code block. ok is false if there is more than the closing line.
 func (s *splitter) lastLine(c cutPoint) (size int, ok bool) {
 	if c.fence == nil {
 		return 0, false

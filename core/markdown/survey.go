@@ -8,9 +8,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// beyond is how many bytes after the room a survey reads, to see the white space after a part.
-const beyond = 256
-
 // survey searches the start of a splitter's rest for places to cut.
 type survey struct {
 	s      *splitter
@@ -32,6 +29,7 @@ type survey struct {
 
 func newSurvey(s *splitter, left, room int) *survey {
 	v := &survey{s: s, left: left, room: room, fence: s.open}
+	const beyond = 256 // bytes after the room, to see the white space after a part
 	v.window = s.rest[:boundary(s.rest, min(room+beyond, len(s.rest)))]
 	v.bounds = make([]bool, len(v.window)+1)
 	at := 0
@@ -175,8 +173,7 @@ func (v *survey) offerWord(sentence bool, end, next int) {
 	}
 }
 
-// cutAnywhere returns the place after the last grapheme that fits, or inside of one that is larger than a
-// part.
+// cutAnywhere returns the place after the last grapheme that fits, or inside of one that is larger than a part.
 func (v *survey) cutAnywhere() cutPoint {
 	room, f := v.room, v.endFence
 	if f != nil {

@@ -1,10 +1,9 @@
 // Package console lets users talk to the bot through a terminal or a pipe. A place is
 // NAME/SESSION ("console/main"), the action is message_NAME.
 //
-// On a terminal, the console has a line editor with a history, renders Markdown, and shows when
-// the bot is thinking. On a pipe, every line is a message. The next line is sent when the turn
-// of the previous one has ended, so replies have the order of the lines. A reply on a pipe is
-// the model's text without control characters, and a newline.
+// On a terminal, the console has a line editor with a history, renders Markdown, and shows when the bot is thinking. On
+// a pipe, every line is a message. The next line is sent when the turn of the previous one has ended, so replies have
+// the order of the lines. A reply on a pipe is the model's text without control characters, and a newline.
 package console
 
 import (
@@ -44,8 +43,7 @@ type Options struct {
 	NoColor  bool   // no colours and styles; $NO_COLOR does the same
 	Greeting string // Markdown, shown when a conversation begins on a terminal
 	Editing         // for the line editor of a terminal
-	// Attached is called by Server.Attach, when messages can be sent to the place and before any
-	// is received. Optional.
+	// Attached is called by Server.Attach, when messages can be sent to the place and before any is received. Optional.
 	Attached func(place core.Path)
 
 	Now func() time.Time // nil: time.Now
@@ -173,8 +171,7 @@ func (c *Console) receive(ctx context.Context, in core.Inbox, id, text string) e
 	return nil
 }
 
-// listChoices returns a numbered list of suggested replies, and stores them for resolveChoice. On a pipe
-// it returns "".
+// listChoices returns a numbered list of suggested replies, and stores them for resolveChoice. On a pipe it returns "".
 func (c *Console) listChoices(choices []string) (list string) {
 	if !c.opt.Terminal {
 		return ""

@@ -47,6 +47,9 @@ func (r renderer) styled(s style, text string) string {
 	return "\x1b[" + strings.Join(on, ";") + "m" + text + "\x1b[0m"
 }
 
+// minWidth is the assumed width of narrower terminals.
+const minWidth = 4
+
 // render returns a message of the bot for a terminal: the bot's name, then the rendered Markdown in
 // lines of at most columns.
 func (c *Console) render(text string, columns int) string {
@@ -108,10 +111,9 @@ func (r renderer) indent(lines []string, first, others string, s style) []string
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
-	mark := first
 	for i, l := range lines {
-		lines[i] = r.styled(s, mark) + l
-		mark = others
+		lines[i] = r.styled(s, first) + l
+		first = others
 	}
 	return lines
 }

@@ -13,18 +13,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// The assumed size of a terminal.
-const (
-	defaultWidth  = 80
-	defaultHeight = 24
-)
-
-// frameTime is how long each picture of the thinking animation is shown.
-const frameTime = 250 * time.Millisecond
-
-// screen draws the edited line below the conversation, and header rows between them, such as "bot is
-// thinking...". It wraps lines itself, so that it always knows where the cursor is. Safe for
-// concurrent use.
+// screen draws the edited line below the conversation, and header rows between them, such as "bot is thinking...". It
+// wraps lines itself, so that it always knows where the cursor is. Safe for concurrent use.
 type screen struct {
 	console  *Console
 	prompt   string
@@ -111,9 +101,6 @@ func (s *screen) press(keys []key) (lines []string, left bool, err error) {
 	return lines, false, s.redraw(above)
 }
 
-// maxWords is how many completions are shown.
-const maxWords = 100
-
 // commonPrefix returns the characters with which all words begin.
 func commonPrefix(words []string) string {
 	common := words[0]
@@ -153,6 +140,7 @@ func (s *screen) completeWord() (rows string) {
 		s.edit.insert(common[len(last):])
 		return ""
 	}
+	const maxWords = 100
 	if len(words) > maxWords {
 		words = append(slices.Clone(words[:maxWords]), "…")
 	}
@@ -171,7 +159,7 @@ func (s *screen) close() {
 func (s *screen) think(ctx context.Context) {
 	s.count(1)
 	defer s.count(-1)
-	tick := time.NewTicker(frameTime)
+	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {

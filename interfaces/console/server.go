@@ -76,9 +76,8 @@ func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 	return nil
 }
 
-// Attach runs a conversation until the user leaves, or ctx or that of Listen ends. It waits until
-// Listen is called. It fails if another terminal uses the session, or if Listen has ended. It
-// ignores Options.Name.
+// Attach runs a conversation until the user leaves, or ctx or that of Listen ends. It waits until Listen is called. It
+// fails if another terminal uses the session, or if Listen has ended. It ignores Options.Name.
 func (s *Server) Attach(ctx context.Context, o Options) error {
 	o.Name = s.name
 	c := New(o)

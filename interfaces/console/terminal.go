@@ -66,7 +66,8 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	if c.opt.History != nil {
 		history = c.opt.History(ctx)
 	}
-	s := newScreen(c, clipColumns(c.opt.User, maxPrompt)+"> ", history)
+	const maxName = 16 // columns of the user's name
+	s := newScreen(c, clipColumns(c.opt.User, maxName)+"> ", history)
 	if c.opt.Complete != nil {
 		s.complete = func(line string) []string { return c.opt.Complete(ctx, line) }
 	}
@@ -79,9 +80,6 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 	c.setScreen(s)
 	return s
 }
-
-// maxPrompt is the most columns of the user's name in the prompt.
-const maxPrompt = 16
 
 // handleKeys handles key presses and receives the entered lines. left is true if the user leaves.
 func (c *Console) handleKeys(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
@@ -147,7 +145,7 @@ func IsTerminal(stream any) bool {
 }
 
 func (c *Console) size() (columns, rows int) {
-	columns, rows = defaultWidth, defaultHeight
+	columns, rows = 80, 24
 	_ = onFile(c.opt.Out, func(fd int) error {
 		w, h, err := term.GetSize(fd)
 		if err == nil && w > 0 && h > 0 {
@@ -162,9 +160,6 @@ func (c *Console) width() int {
 	columns, _ := c.size()
 	return columns
 }
-
-// minWidth is the assumed width of narrower terminals.
-const minWidth = 4
 
 // onFile calls f with the descriptor of a stream that is a file, without changing its mode.
 func onFile(stream any, f func(fd int) error) error {

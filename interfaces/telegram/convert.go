@@ -118,7 +118,7 @@ func (c *converter) coreMessage(m *message) (core.Message, bool) {
 	}
 	out := core.Message{
 		Path: place(c.name, m.Chat.ID, thread), ID: c.places.messageID(m.Chat.ID, m.ID), Author: author, Text: own,
-		Foreign: foreign, Time: unixTime(m.Date), Ahead: c.ahead(), Attachments: files,
+		Foreign: foreign, Time: unixTime(m.Date), Ahead: c.ahead().Round(time.Minute), Attachments: files,
 		Voice:   m.isAuthorsOwn() && (m.Voice != nil || m.VideoNote != nil),
 		Private: m.Chat.Type == "private",
 	}

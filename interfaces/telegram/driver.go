@@ -244,7 +244,7 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.background(d.send.drafts.ClearLater)
 	c := &converter{
 		name: d.opt.Name, self: self, commands: d.opt.Commands, places: d.places, keys: d.send.keys,
-		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.ClockAhead,
+		pressed: &d.pressed, now: d.opt.Clock, ahead: d.api.Ahead,
 	}
 	i := &intake{
 		d: d, convert: c, stored: map[int64]bool{}, albums: recent.NewCache[messageKey, []core.Event](maxParts),

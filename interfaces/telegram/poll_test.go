@@ -653,7 +653,7 @@ func TestConversionPanic(t *testing.T) {
 	w := newWorld(t, nil)
 	d := w.driver(t)
 	u := &update{ID: 1, Message: &message{ID: 1, Chat: chat{ID: group, Type: "supergroup"}, From: &user{ID: jay}, Text: "x"}}
-	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.ClockAhead}
+	c := &converter{name: "telegram", places: d.places, now: time.Now, ahead: d.api.Ahead}
 	for what, i := range map[string]*intake{"no converter": {d: d}, "no ranks": {d: d, convert: c}} {
 		d.ranks = nil
 		if got := i.convertSafely(t.Context(), u); len(got.events) > 0 {

@@ -151,7 +151,7 @@ func TestResponses(t *testing.T) {
 		"cut off":        {sent, "100", 0, true},
 		"cut in pieces":  {sent[:20], "", 0, true},
 		"empty":          {``, "0", 0, true},
-		"too long":       {sent, strconv.Itoa(maxAnswer + 1), 0, true},
+		"too long":       {sent, strconv.Itoa(32<<20 + 1), 0, true},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if c.length != "" {

@@ -44,9 +44,6 @@ import (
 	"synthbot/core/driver"
 )
 
-// maxAnswer is the largest response, in bytes.
-const maxAnswer = 32 << 20
-
 // Options configure a Client. All but Dial are required.
 type Options struct {
 	Name    string // of the interface, for alerts
@@ -188,6 +185,7 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Do implements the library's HTTPClient.
 func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
+	const maxAnswer = 32 << 20
 	var wrote atomic.Bool
 	ctx := httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
 		WroteRequest: func(i httptrace.WroteRequestInfo) { wrote.Store(i.Err == nil) },
@@ -226,9 +224,6 @@ func (w *callTransport) Do(r *http.Request) (*http.Response, error) {
 
 // Ahead returns how far our clock is ahead of Telegram's, to a second or two.
 func (c *Client) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
-
-// ClockAhead returns how far our clock is ahead of Telegram's, in whole minutes.
-func (c *Client) ClockAhead() time.Duration { return c.Ahead().Round(time.Minute) }
 
 func (w *callTransport) netError(err error, wrote bool) error {
 	e := &NetError{Method: w.method, Text: w.client.redact(err.Error()), Unknown: wrote}

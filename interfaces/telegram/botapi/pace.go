@@ -17,7 +17,6 @@ const (
 
 	waitMargin  = 250 * time.Millisecond
 	defaultWait = 3 * time.Second // after a 429 without retry_after
-	sweepEvery  = 512
 )
 
 // pacer delays calls until the limits and the server allow them. Its queue admits one call to a chat at a time. Chat 0
@@ -46,12 +45,12 @@ type limit struct {
 
 func newPacer(on bool) *pacer { return &pacer{on: on, lanes: map[int64]*lane{}} }
 
-// lane returns a chat's lane. After every sweepEvery new lanes, it deletes the unused ones. p.mu is held.
+// lane returns a chat's lane. After every 512 new lanes, it deletes the unused ones. p.mu is held.
 func (p *pacer) lane(chat int64) *lane {
 	now := time.Now()
 	l := p.lanes[chat]
 	if l == nil {
-		if p.count++; p.count%sweepEvery == 0 {
+		if p.count++; p.count%512 == 0 {
 			maps.DeleteFunc(p.lanes, func(_ int64, l *lane) bool {
 				return now.After(l.until) && now.Sub(l.used) > groupPer
 			})

@@ -193,11 +193,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 const waitsKey = "waits"
 
-// minSaved is the shortest wait that is stored for a restart.
-const minSaved = 3 * time.Second
-
 // saveWaits stores for the next process which chats must wait.
 func (c *Client) saveWaits(ctx context.Context) {
+	const minSaved = 3 * time.Second // a shorter wait is over after a restart
 	waits := map[int64]time.Time{}
 	c.pace.mu.Lock()
 	for chat, l := range c.pace.lanes {
@@ -230,7 +228,6 @@ func (c *Client) loadWaits(ctx context.Context) {
 	}
 }
 
-// newBackoff returns growing pauses between two tries.
 func newBackoff(first, most time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = first, most

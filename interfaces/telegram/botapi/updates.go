@@ -26,21 +26,12 @@ import (
 	"synthbot/core/sorting"
 )
 
-const (
-	pollSeconds   = 50
-	pollGrace     = 15 * time.Second // how much longer than announced a poll waits for its response
-	pollPause     = time.Second      // between two polls that confirm nothing
-	conflictPause = 6 * time.Hour    // between two alerts that another process polls
-)
-
 // Intake stores updates.
 type Intake interface {
-	// Take stores a batch of updates, in order. It returns the offset that confirms the stored ones, or 0
-	// if none may be confirmed. After an error, and for updates that are held back, Take is called again
-	// with the same updates.
+	// Take stores a batch of updates, in order. It returns the offset that confirms the stored ones, or 0 if none may
+	// be confirmed. After an error, and for updates that are held back, Take is called again with the same updates.
 	Take(ctx context.Context, raws []json.RawMessage) (offset int64, err error)
-	// Pause returns how long to wait before the next Take, because an album that is held back may still
-	// grow.
+	// Pause returns how long to wait before the next Take, because an album that is held back may still grow.
 	Pause() time.Duration
 	// Held reports whether the last Take held an update back.
 	Held(id int64) bool
@@ -55,7 +46,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	reported := ""
 	c.health.Works(0)
 	for ctx.Err() == nil {
-		began, wait := time.Now(), pollSeconds
+		began, wait := time.Now(), 50
 		if reported != "" {
 			wait = 0 // an immediate response shows that polling works again
 		}
@@ -80,16 +71,16 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		c.health.Works(0)
 		delay.Reset()
 		if offset == 0 { // nothing was confirmed, so the next poll returns the same updates at once
-			driver.Sleep(ctx, pollPause-time.Since(began))
+			driver.Sleep(ctx, time.Second-time.Since(began))
 		}
 	}
 	return ctx.Err()
 }
 
-// getUpdates makes one getUpdates call. It fails if the server does not respond within wait seconds and pollGrace.
+// getUpdates makes one getUpdates call, to which the server should respond within wait seconds.
 func (c *Client) getUpdates(ctx context.Context, wait int, offset int64, wanted string) ([]json.RawMessage, error) {
 	params := Params{"allowed_updates": wanted, "offset": offset, "timeout": wait}
-	limit := time.Duration(wait)*time.Second + pollGrace
+	limit := time.Duration(wait+15) * time.Second
 	var raws []json.RawMessage
 	err := c.call(ctx, &Request{Method: "getUpdates", Params: params, Limit: limit, Result: &raws})
 	if err == nil && raws == nil {
@@ -108,7 +99,7 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 			if err := c.Do(ctx, &Request{Method: "deleteWebhook", Repeatable: true}); err != nil && ctx.Err() == nil {
 				c.opt.Log.Warn("webhook not removed", "err", err)
 			}
-		} else if time.Since(c.conflictReported) > conflictPause { // pollers end each other in turn, so it recurs
+		} else if time.Since(c.conflictReported) > 6*time.Hour { // pollers end each other in turn, so it recurs
 			c.conflictReported = time.Now()
 			c.opt.Hooks.Admin(c.opt.Name + ": " + text)
 		}
@@ -132,7 +123,6 @@ func (c *Client) noteFailure(began time.Time, err error) {
 func (c *Client) Ready() error { return c.health.Ready() }
 
 const (
-	maxUpdate    = 4 << 20          // bytes of one update
 	hookWait     = 50 * time.Second // a little less than Telegram waits for our response
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
 )
@@ -241,13 +231,10 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 	return c.Do(ctx, r)
 }
 
-// hookCheckInterval is how often watchHook asks Telegram.
-const hookCheckInterval = time.Minute
-
 // watchHook asks Telegram regularly whether it can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // time of the last failure after which all updates were delivered
-	for driver.Sleep(ctx, hookCheckInterval) {
+	for driver.Sleep(ctx, time.Minute) {
 		began := time.Now()
 		var info struct {
 			URL     string `json:"url"`
@@ -263,14 +250,14 @@ func (c *Client) watchHook(ctx context.Context, url string) {
 		case info.Pending > 0 && info.Failed > settled:
 			err = fmt.Errorf("updates cannot be delivered: %s", info.Reason)
 		}
-		if err == nil && info.Pending == 0 {
-			settled = info.Failed
-		}
 		if err != nil {
 			c.opt.Log.Warn("webhook", "err", err)
 			c.noteFailure(began, err)
-		} else {
-			c.health.Works(0)
+			continue
+		}
+		c.health.Works(0)
+		if info.Pending == 0 {
+			settled = info.Failed
 		}
 	}
 }
@@ -291,7 +278,7 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
-		raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
+		raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<20))
 		if err != nil {
 			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 			return

@@ -119,8 +119,7 @@ func (r *renderer) list(b markdown.Block) {
 				r.lineBreaks(1)
 			}
 		}
-		mark := item.Mark()
-		mark = strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(mark)
+		mark := strings.NewReplacer("- ", "• ", "[ ]", "☐", "[x]", "☑").Replace(item.Mark())
 		r.text(mark)
 		r.indent = outer + strings.Repeat(" ", markdown.UTF16(mark))
 		r.blocks(item.Blocks, b.Tight)
@@ -214,18 +213,16 @@ func (r *renderer) link(in markdown.Inline) {
 	switch {
 	case label == "" && in.URL != "":
 		r.text(in.URL)
-		return
 	case in.Bare():
 		r.inlines(in.Inlines)
-		return
 	case !Linkable(in.URL) || r.links > 0 || r.entities >= maxEntities || strings.TrimSpace(label) == "":
 		r.inlines(in.Inlines)
 		r.text(" (" + in.URL + ")")
-		return
+	default:
+		r.links++
+		r.style(`a href="`+escape(in.URL)+`"`, in.Inlines)
+		r.links--
 	}
-	r.links++
-	r.style(`a href="`+escape(in.URL)+`"`, in.Inlines)
-	r.links--
 }
 
 // Linkable reports whether Telegram accepts a link to the address.
