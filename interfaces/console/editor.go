@@ -45,42 +45,44 @@ func (e *editor) take() string {
 	return line
 }
 
-func (e *editor) press(k key) {
-	switch k.code {
-	case insert:
-		e.insert(k.text)
-	case backspace:
+func (e *editor) press(key string) {
+	switch key {
+	case "\x7f", "\b": // Backspace
 		e.cut(e.prevGrapheme(), e.pos)
-	case leave: // clears the line; on an empty one, screen.press ends the conversation
+	case leave: // on an empty line, screen.press ends the conversation
 		e.text, e.pos, e.draft, e.at = "", 0, "", len(e.history)
-	case del, deleteOrEnd:
+	case deleteOrEnd, "\x1b[3~": // Delete
 		e.cut(e.pos, e.nextGrapheme())
-	case left:
+	case "\x1b[D", "\x02": // Left, Ctrl-B
 		e.pos = e.prevGrapheme()
-	case right:
+	case "\x1b[C", "\x06": // Right, Ctrl-F
 		e.pos = e.nextGrapheme()
-	case wordLeft:
+	case "\x1b[1;5D", "\x1bb": // Ctrl-Left, Alt-B
 		e.pos = e.wordBefore()
-	case wordRight:
+	case "\x1b[1;5C", "\x1bf": // Ctrl-Right, Alt-F
 		e.pos = e.wordAfter()
-	case home:
+	case "\x1b[H", "\x1b[1~", "\x1b[7~", "\x01": // Home, Ctrl-A
 		e.pos = e.lineStart()
-	case end:
+	case "\x1b[F", "\x1b[4~", "\x1b[8~", "\x05": // End, Ctrl-E
 		e.pos = e.lineEnd()
-	case killRight:
+	case "\x0b": // Ctrl-K
 		e.kill(e.pos, e.lineEnd())
-	case killLeft:
+	case "\x15": // Ctrl-U
 		e.kill(e.lineStart(), e.pos)
-	case killWord:
+	case "\x17", "\x1b\x7f", "\x1b\b": // Ctrl-W, Alt-Backspace
 		e.kill(e.wordBefore(), e.pos)
-	case yank:
+	case "\x19": // Ctrl-Y
 		e.insert(e.killed)
-	case swap:
+	case "\x14": // Ctrl-T
 		e.swap()
 	case up:
 		e.showHistory(e.at - 1)
 	case down:
 		e.showHistory(e.at + 1)
+	default:
+		if key[0] >= ' ' || key[0] == '\n' { // else the key is unknown
+			e.insert(key)
+		}
 	}
 }
 

@@ -43,9 +43,9 @@ type Form struct {
 	chunks       <-chan input
 	stop         func()
 	decoder      decoder
-	keys         []key  // pressed but not handled yet
-	answers      int    // how many questions are answered
-	stopIgnoring func() // ends ignoreKeys; nil: it does not run
+	keys         []string // pressed but not handled yet
+	answers      int      // how many questions are answered
+	stopIgnoring func()   // ends ignoreKeys; nil: it does not run
 	inputEnded   bool
 }
 
@@ -104,7 +104,7 @@ func (f *Form) ignoreKeys() {
 			case <-over:
 				return
 			case chunk := <-f.chunks:
-				if strings.Contains(chunk.text, interruptKey) {
+				if strings.Contains(chunk.text, leave) {
 					_ = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
 				}
 				if chunk.err != nil {
@@ -115,9 +115,6 @@ func (f *Form) ignoreKeys() {
 		}
 	}()
 }
-
-// interruptKey is Ctrl-C.
-const interruptKey = "\x03"
 
 // Ask returns the answer to a question. It returns ErrLeft if the user leaves, or the input or ctx ends. It returns
 // ErrBack, and erases the previous answer, if the user wants to change that one.
@@ -231,22 +228,23 @@ func (a *asking) header(columns, height int) []row {
 }
 
 // press handles one key press. done is true if the question is answered or left.
-func (a *asking) press(k key) (answer string, done bool, err error) {
+func (a *asking) press(key string) (answer string, done bool, err error) {
 	typed := a.screen.edit
 	a.fault = ""
 	switch {
-	case k.code == backTab && !a.first:
+	case key == backTab && !a.first:
 		return "", true, ErrBack
-	case typed.text == "" && (k.code == leave || k.code == deleteOrEnd):
+	case typed.text == "" && (key == leave || key == deleteOrEnd):
 		return "", true, ErrLeft
-	case k.code == enter:
+	case key == enter:
 		answer, a.fault = a.parse(typed.text, a.at)
 		return answer, a.fault == "", nil
-	case len(a.Options) > 0 && (k.code == up || k.code == down):
-		typed.text, typed.pos = "", 0
-		a.at = min(max(a.at+2*int(k.code-up)-1, 0), len(a.Options)-1)
+	case len(a.Options) > 0 && key == up:
+		typed.text, typed.pos, a.at = "", 0, max(a.at-1, 0)
+	case len(a.Options) > 0 && key == down:
+		typed.text, typed.pos, a.at = "", 0, min(a.at+1, len(a.Options)-1)
 	default:
-		typed.press(k)
+		typed.press(key)
 		a.at = max(0, a.findOption(typed.text, a.at))
 	}
 	return "", false, nil
@@ -376,7 +374,7 @@ func (f *Form) readPlain(ctx context.Context, hidden bool) (string, error) {
 			if ended {
 				return strings.TrimSpace(clean(text)), nil
 			}
-			if chunk.err != nil || strings.Contains(text, interruptKey) || len(line) > maxPaste {
+			if chunk.err != nil || strings.Contains(text, leave) || len(line) > maxPaste {
 				return "", ErrLeft
 			}
 		}

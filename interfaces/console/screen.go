@@ -76,22 +76,22 @@ func (s *screen) refresh() error {
 
 // press handles key presses and draws the result. It returns the lines that were entered, which
 // stay on the terminal, and whether the user leaves.
-func (s *screen) press(keys []key) (lines []string, left bool, err error) {
+func (s *screen) press(keys []string) (lines []string, left bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	above := ""
 	for _, k := range keys {
 		switch {
-		case s.edit.text == "" && (k.code == leave || k.code == deleteOrEnd):
+		case s.edit.text == "" && (k == leave || k == deleteOrEnd):
 			return lines, true, s.redraw(above)
-		case k.code == redraw:
+		case k == redraw:
 			above, s.shown = "\x1b[H\x1b[2J", layout{}
-		case k.code == enter && strings.TrimSpace(s.edit.text) != "":
+		case k == enter && strings.TrimSpace(s.edit.text) != "":
 			above += s.layout(false).text() + "\r\n"
 			lines = append(lines, s.edit.take())
-		case k.code == tab:
+		case k == tab:
 			above += s.completeWord()
-		case k.code != enter:
+		case k != enter:
 			s.edit.press(k)
 		}
 	}

@@ -82,7 +82,7 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 }
 
 // handleKeys handles key presses and receives the entered lines. left is true if the user leaves.
-func (c *Console) handleKeys(ctx context.Context, in core.Inbox, s *screen, keys []key) (left bool, err error) {
+func (c *Console) handleKeys(ctx context.Context, in core.Inbox, s *screen, keys []string) (left bool, err error) {
 	lines, left, err := s.press(keys)
 	if err != nil {
 		return left, c.outputError(err)
