@@ -259,12 +259,20 @@ func (b *builder) autoLink(n *ast.AutoLink) Inline {
 	return Inline{Kind: Link, URL: url, Inlines: Inlines{{Kind: Text, Text: string(n.Label(b.source))}}}
 }
 
+// text appends a text, to the last inline if that is a text, too.
 func (b *builder) text(out Inlines, n *ast.Text) Inlines {
 	s := string(n.Segment.Value(b.source))
 	if !n.IsRaw() {
 		s = resolve(s)
 	}
-	out = appendText(out, s)
+	last := len(out) - 1
+	switch {
+	case s == "":
+	case last >= 0 && out[last].Kind == Text:
+		out[last].Text += s
+	default:
+		out = append(out, Inline{Kind: Text, Text: s})
+	}
 	if n.HardLineBreak() || n.SoftLineBreak() {
 		out = append(out, Inline{Kind: Break})
 	}
@@ -280,19 +288,6 @@ func (b *builder) span(n ast.Node) string {
 		}
 	}
 	return strings.ReplaceAll(s.String(), "\n", " ")
-}
-
-// appendText appends a text, to the last inline if that is a text, too.
-func appendText(out Inlines, s string) Inlines {
-	if s == "" {
-		return out
-	}
-	last := len(out) - 1
-	if last < 0 || out[last].Kind != Text {
-		return append(out, Inline{Kind: Text, Text: s})
-	}
-	out[last].Text += s
-	return out
 }
 
 var language = txt.Pattern(`^[A-Za-z0-9+#_.-]*$`)

@@ -18,11 +18,6 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-var (
-	_ core.Chooser = (*Driver)(nil)
-	_ core.Linker  = (*Driver)(nil)
-)
-
 // A button's callback data has at most 64 bytes:
 //
 //	kind mac users ":" data

@@ -16,8 +16,6 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-var _ core.Drafter = (*Driver)(nil)
-
 // In private chats, drafts are Telegram's own, which disappear by themselves. Elsewhere, and if the server does not
 // know those, a draft is a message that is edited until it is the answer. If the response to the request that sends
 // such a message is lost, the message stays, because bots cannot search for messages.
@@ -38,8 +36,6 @@ type draftPlatform struct {
 	d              *delivery
 	noNativeDrafts atomic.Bool // the server does not know sendMessageDraft
 }
-
-var _ draft.Platform = (*draftPlatform)(nil)
 
 func newDrafts(d *delivery, start func(func(context.Context)) bool) *draft.Drafts {
 	p := &draftPlatform{d: d}

@@ -122,6 +122,12 @@ var (
 	_ watch.Observer          = (*Driver)(nil)
 	_ core.Reachable          = (*Driver)(nil)
 	_ core.Readier            = (*Driver)(nil)
+	_ core.Teller             = (*Driver)(nil)
+	_ core.Chooser            = (*Driver)(nil)
+	_ core.Linker             = (*Driver)(nil)
+	_ core.FileSender         = (*Driver)(nil)
+	_ core.Fetcher            = (*Driver)(nil)
+	_ core.Drafter            = (*Driver)(nil)
 )
 
 // New returns a driver. It makes no calls, so a token that Telegram refuses is an error of Listen.
@@ -146,10 +152,8 @@ func New(o Options) (*Driver, error) {
 	api, err := botapi.New(botapi.Options{
 		Name: o.Name, URL: o.Config.APIURL, Token: token, Pace: o.Config.Pace != "off", Timeout: o.Config.Timeout,
 		Log: d.log, Clock: o.Clock, State: o.State, Dial: o.Dial,
-		Hooks: botapi.Hooks{
-			Chat: d.places.currentChat, Migrated: d.migrated, Sign: d.send.keys.resignKeyboard,
-			Revoked: d.unauthorised, Admin: o.Admin,
-		},
+		Chat: d.places.currentChat, Migrated: d.migrated, Sign: d.send.keys.resignKeyboard, Revoked: d.unauthorised,
+		Admin: o.Admin,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Name, err)

@@ -18,11 +18,6 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-var (
-	_ core.FileSender = (*Driver)(nil)
-	_ core.Fetcher    = (*Driver)(nil)
-)
-
 // The largest files, in bytes.
 const (
 	maxPhoto    = 10 << 20

@@ -22,8 +22,6 @@ import (
 	"synthbot/interfaces/telegram/markup"
 )
 
-var _ core.Teller = (*Driver)(nil)
-
 // delivery carries out actions: it sends, edits and deletes the bot's messages. Safe for concurrent use.
 type delivery struct {
 	opt     *Options

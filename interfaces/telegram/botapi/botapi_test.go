@@ -70,10 +70,8 @@ func newClient(t *testing.T, w *telegramtest.Server) *Client {
 	c, err := New(Options{
 		Name: "telegram", URL: w.URL, Token: telegramtest.Token, Timeout: time.Minute, State: emptyState{}, Dial: w.Dial,
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler),
-		Hooks: Hooks{
-			Chat: func(chat int64) int64 { return chat }, Revoked: func(error) {}, Admin: func(string) {},
-			Migrated: func(context.Context, int64, int64) {},
-		},
+		Chat: func(chat int64) int64 { return chat }, Revoked: func(error) {}, Admin: func(string) {},
+		Migrated: func(context.Context, int64, int64) {},
 	})
 	if err != nil {
 		t.Fatal(err)

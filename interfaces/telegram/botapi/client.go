@@ -55,11 +55,7 @@ type Options struct {
 	Clock   func() time.Time
 	State   driver.State
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
-	Hooks   Hooks
-}
 
-// Hooks are functions that the client calls.
-type Hooks struct {
 	Chat     func(chat int64) int64                    // returns the supergroup that a chat became, or the chat
 	Migrated func(ctx context.Context, from, to int64) // a group became a supergroup
 	Sign     func(markup any, from, to int64) any      // signs buttons for another chat

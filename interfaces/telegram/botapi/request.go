@@ -74,7 +74,7 @@ type Request struct {
 // a failed call if that may help.
 func (c *Client) Do(ctx context.Context, r *Request) error {
 	if r.Chat != 0 {
-		if err := c.retarget(r, c.opt.Hooks.Chat(r.Chat)); err != nil {
+		if err := c.retarget(r, c.opt.Chat(r.Chat)); err != nil {
 			return err
 		}
 		leave, err := c.pace.queue.Enter(ctx, r.Chat, r.Priority)
@@ -151,7 +151,7 @@ func (c *Client) retarget(r *Request, chat int64) error {
 	delete(r.Params, "message_thread_id")
 	delete(r.Params, "reply_parameters")
 	if r.Params["reply_markup"] != nil {
-		r.Params["reply_markup"] = c.opt.Hooks.Sign(r.Params["reply_markup"], r.Chat, chat)
+		r.Params["reply_markup"] = c.opt.Sign(r.Params["reply_markup"], r.Chat, chat)
 	}
 	r.Chat = chat
 	return nil
@@ -168,11 +168,11 @@ func (c *Client) Try(ctx context.Context, r *Request) error {
 // supergroup, or a wait that the server asks for.
 func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
 	if RefusesBot(err) {
-		c.opt.Hooks.Revoked(err)
+		c.opt.Revoked(err)
 	}
 	to := refusal(err).Migrate
 	if to != 0 && to != r.Chat {
-		c.opt.Hooks.Migrated(ctx, r.Chat, to)
+		c.opt.Migrated(ctx, r.Chat, to)
 	}
 	if IsCode(err, 429) {
 		c.pace.block(r.Chat, refusal(err).After)

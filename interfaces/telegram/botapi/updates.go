@@ -46,7 +46,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 	reported := ""
 	c.health.Works(0)
 	for ctx.Err() == nil {
-		began, wait := time.Now(), 50
+		began, wait := time.Now(), 50 // seconds
 		if reported != "" {
 			wait = 0 // an immediate response shows that polling works again
 		}
@@ -101,7 +101,7 @@ func (c *Client) pollFailed(ctx context.Context, err error, reported string) str
 			}
 		} else if time.Since(c.conflictReported) > 6*time.Hour { // pollers end each other in turn, so it recurs
 			c.conflictReported = time.Now()
-			c.opt.Hooks.Admin(c.opt.Name + ": " + text)
+			c.opt.Admin(c.opt.Name + ": " + text)
 		}
 	}
 	level := slog.LevelDebug
@@ -289,26 +289,20 @@ func hookHandler(calls chan<- hookCall, secret string) http.Handler {
 		_ = json.Unmarshal(raw, &update) // the intake reports an update that cannot be decoded
 		ctx, cancel := context.WithTimeout(r.Context(), hookWait)
 		defer cancel()
-		call := hookCall{update.ID, raw, make(chan error, 1)}
-		if !call.deliver(ctx, calls) {
+		answer := make(chan error, 1)
+		select {
+		case calls <- hookCall{update.ID, raw, answer}:
+		case <-ctx.Done():
+		}
+		select {
+		case err = <-answer:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
 			http.Error(w, "later", http.StatusServiceUnavailable)
 		}
 	})
-}
-
-// deliver passes the update to serveCalls. It reports whether the update was stored before ctx ended.
-func (c hookCall) deliver(ctx context.Context, calls chan<- hookCall) bool {
-	select {
-	case calls <- c:
-	case <-ctx.Done():
-		return false
-	}
-	select {
-	case err := <-c.answer:
-		return err == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // serveCalls passes the updates of webhook calls to the intake, and answers the calls. The call of an update that the

@@ -262,12 +262,10 @@ func Parts(text string, first int) []Part {
 	text = Visible(text)
 	list := markdown.Split(text, first, markdown.UTF16)
 	if first < MaxText && len(list) > 1 {
-		rest := strings.TrimPrefix(text, list[0])
-		if len(rest) == len(text) { // list[0] is not a prefix, because a code block was split and closed
-			return renderParts(list, first)
+		if rest, ok := strings.CutPrefix(text, list[0]); ok { // else a code block was split and closed
+			others := markdown.Split(rest, MaxText, markdown.UTF16)
+			return append(renderParts(list[:1], first), renderParts(others, MaxText)...)
 		}
-		others := markdown.Split(rest, MaxText, markdown.UTF16)
-		return append(renderParts(list[:1], first), renderParts(others, MaxText)...)
 	}
 	return renderParts(list, first)
 }
