@@ -74,9 +74,7 @@ func Later(a, b time.Time) time.Time {
 
 // Jitter returns d, randomly changed by up to 20 % in either direction.
 func Jitter(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
+	d = max(d, 0)
 	return d*4/5 + rand.N(d*2/5+1)
 }
 

@@ -21,7 +21,6 @@ func (f *fence) opening() string {
 	return f.lead + f.mark + f.info
 }
 
-// closing returns what closes the block after its last line.
 func (f *fence) closing() string { return "\n" + f.lead + f.mark }
 
 // opensFence reads a line that opens a code block, perhaps after quote marks and list marks. It returns nil for other

@@ -172,7 +172,6 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 	return Block{Kind: Paragraph, Inlines: b.inlines(n, depth)}, true
 }
 
-// task returns the checkbox at the start of an item.
 func task(item ast.Node) Task {
 	first := item.FirstChild()
 	if first == nil {
@@ -245,10 +244,8 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.AutoLink:
 		return append(out, b.autoLink(n))
-	case *extast.TaskCheckBox:
-		return out // it is the item's Task
 	}
-	return append(out, b.inlines(n, depth+1)...)
+	return out // an extast.TaskCheckBox is the item's Task
 }
 
 func (b *builder) autoLink(n *ast.AutoLink) Inline {
@@ -292,7 +289,6 @@ func (b *builder) span(n ast.Node) string {
 
 var language = txt.Pattern(`^[A-Za-z0-9+#_.-]*$`)
 
-// escapes matches backslash escapes and character references.
 var escapes = txt.Pattern(`\\[!-/:-@[-\x60{-~]|&(#\d{1,7}|#[xX][[:xdigit:]]{1,6}|[[:alnum:]]{1,31});`)
 
 // resolve decodes backslash escapes and character references.

@@ -86,7 +86,6 @@ func (b Block) Grid(most int) [][]string {
 	return rows
 }
 
-// indent puts first before the first line and others before the other lines.
 func indent(lines []string, first, others string) []string {
 	if len(lines) == 0 {
 		lines = []string{""}

@@ -290,7 +290,6 @@ func clip(s string, max int) string {
 	return strings.TrimSpace(s)
 }
 
-// schema describes the payload of the message action.
 const schema = `{
 	"type": "object",
 	"title": "Send a message",

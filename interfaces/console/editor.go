@@ -8,9 +8,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxHistory is how many lines the history holds.
-const maxHistory = 500
-
 // editor is the state of the edited line and its history. It does not draw anything.
 type editor struct {
 	text    string
@@ -34,7 +31,7 @@ func (e *editor) remember(line string) {
 	if line != "" && (n == 0 || e.history[n-1] != line) {
 		e.history = append(e.history, line)
 	}
-	e.history = e.history[max(0, len(e.history)-maxHistory):]
+	e.history = e.history[max(0, len(e.history)-500):]
 	e.at = len(e.history)
 }
 
@@ -106,13 +103,11 @@ func grapheme(s string, at int) (start, end int) {
 	return start, end
 }
 
-// prevGrapheme returns the start of the grapheme before the cursor.
 func (e *editor) prevGrapheme() int {
 	start, _ := grapheme(e.text[:e.pos], e.pos)
 	return start
 }
 
-// nextGrapheme returns the end of the grapheme after the cursor.
 func (e *editor) nextGrapheme() int {
 	for g := range txt.Graphemes(e.text[e.pos:]) {
 		return e.pos + len(g)

@@ -199,7 +199,6 @@ func newAsking(f *Form, q *Question) *asking {
 	return a
 }
 
-// header returns the rows above the edited line.
 func (a *asking) header(columns, height int) []row {
 	r := a.screen.console.text
 	rows := append(r.rows(a.Title, columns, bold), r.rows(a.About, columns, 0)...)
@@ -268,7 +267,6 @@ func (q *Question) parse(text string, usual int) (answer, fault string) {
 	return answer, ""
 }
 
-// initialOption returns the index of the proposed option.
 func (q *Question) initialOption() int {
 	return max(0, slices.IndexFunc(q.Options, func(o Option) bool { return o.Value == q.Initial }))
 }
@@ -290,7 +288,6 @@ func (q *Question) findOption(typed string, usual int) int {
 	return slices.IndexFunc(q.Options, func(o Option) bool { return strings.Contains(txt.Fold(o.Label), typed) })
 }
 
-// answerText returns an answer as the screen shows it.
 func (q *Question) answerText(answer string) string {
 	switch {
 	case answer == "":

@@ -8,7 +8,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// style is a set of text attributes.
 type style uint16
 
 const (
@@ -106,7 +105,6 @@ func (r renderer) block(b markdown.Block, columns int) []string {
 	return r.wrapped(r.flow(b.Inlines, 0), columns)
 }
 
-// indent puts first before the first line, and others before all other lines.
 func (r renderer) indent(lines []string, first, others string, s style) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
@@ -196,7 +194,6 @@ func (r renderer) records(rows [][][]cell, columns int) []string {
 	return lines
 }
 
-// flow returns the cells of running text.
 func (r renderer) flow(in markdown.Inlines, s style) []cell {
 	var out []cell
 	for _, i := range in {

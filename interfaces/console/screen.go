@@ -30,7 +30,6 @@ type screen struct {
 	shown    layout // on the terminal; no rows: nothing
 }
 
-// row is a row of the terminal.
 type row struct {
 	text  string // with styles
 	width int
@@ -101,7 +100,6 @@ func (s *screen) press(keys []string) (lines []string, left bool, err error) {
 	return lines, false, s.redraw(above)
 }
 
-// commonPrefix returns the characters with which all words begin.
 func commonPrefix(words []string) string {
 	common := words[0]
 	for _, word := range words {

@@ -122,7 +122,6 @@ func (l *marks) endTurn(end watch.TurnEnd) map[string]chan struct{} {
 	return gone
 }
 
-// acknowledge puts the configured reaction on the message that is being answered in a place.
 func (d *Driver) acknowledge(p core.Path) {
 	message, marked := d.marks.beginMark(p)
 	if message == "" {

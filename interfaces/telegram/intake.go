@@ -40,7 +40,6 @@ type album struct {
 	group string
 }
 
-// waitingAlbum is the state of an album that may still grow.
 type waitingAlbum struct {
 	ids      []int64 // of its updates
 	lastPart time.Time

@@ -18,7 +18,6 @@ import (
 // general is the thread of a forum's General topic. Messages to it have no thread.
 const general = 1
 
-// chatKey is a chat, or a topic of it.
 type chatKey struct {
 	chat   int64
 	thread int64 // 0: none
@@ -262,7 +261,6 @@ const (
 	saveTime  = 2 * time.Second
 )
 
-// storedPlaces is the stored form of places.
 type storedPlaces struct {
 	Forums  []int64    `json:"forums,omitempty"`
 	Threads [][3]int64 `json:"threads,omitempty"` // chat, message, thread

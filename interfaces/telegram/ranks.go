@@ -17,7 +17,6 @@ const (
 	rankWait  = 3 * time.Second // how long the first message of a group waits for the call
 )
 
-// ranks knows the administrators of chats and their linked channels.
 type ranks struct {
 	d        *Driver
 	admins   chatCache[map[int64]bool]

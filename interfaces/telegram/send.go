@@ -123,7 +123,6 @@ func (d *delivery) target(here core.Path, path string) (chatKey, error) {
 
 func (d *delivery) path(to chatKey) core.Path { return place(d.opt.Name, to.chat, to.thread) }
 
-// isPlace reports whether a path means a chat or topic.
 func (d *delivery) isPlace(here core.Path, to chatKey) bool {
 	s, _ := chatKeyOf(d.opt.Name, here) // zero for a path of another interface
 	return s == to
@@ -442,7 +441,6 @@ func refusesText(err error) bool {
 		!refusesFile(err)
 }
 
-// refusesFile reports whether Telegram refused a message because of its file.
 func refusesFile(err error) bool {
 	return botapi.IsCode(err, 400) &&
 		botapi.Says(err, "IMAGE_PROCESS_FAILED", "PHOTO_", "VIDEO_", "WEBPAGE_", "VOICE_MESSAGES_FORBIDDEN",

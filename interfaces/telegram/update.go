@@ -46,7 +46,6 @@ type entity struct {
 	User   *user  `json:"user"`
 }
 
-// file is any kind of file in a message.
 type file struct {
 	FileID   string `json:"file_id"`
 	FileName string `json:"file_name"`
@@ -161,7 +160,6 @@ type topicNotice struct {
 	Name string `json:"name"`
 }
 
-// origin is where a forwarded message comes from.
 type origin struct {
 	User   *user  `json:"sender_user"`
 	Hidden string `json:"sender_user_name"`

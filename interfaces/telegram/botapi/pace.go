@@ -29,7 +29,6 @@ type pacer struct {
 	count int
 }
 
-// lane is the state of one chat.
 type lane struct {
 	limits []limit
 	times  []time.Time // of the last calls, in order

@@ -23,7 +23,6 @@ const HTML = tgbotapi.ModeHTML
 // Params are the parameters of a call: strings, and values to encode as JSON. Zero values are left out.
 type Params map[string]any
 
-// texts returns the parameters for the library.
 func (p Params) texts() tgbotapi.Params {
 	texts := tgbotapi.Params{}
 	for key, value := range p {
@@ -48,9 +47,6 @@ type File struct {
 	Ref   string // an address, or the id of a file on Telegram
 }
 
-// maxTries is how often a failing call is tried.
-const maxTries = 7
-
 // Request is a call for Do or Try.
 type Request struct {
 	Method     string
@@ -60,7 +56,7 @@ type Request struct {
 	Priority   int           // requests with a higher one overtake others to the same chat
 	Repeatable bool          // doing it twice is harmless
 	Once       bool          // it is not repeated after a network or server error
-	Fatal      []int         // repeat until it works or fails with one of these statuses; none: up to maxTries times
+	Fatal      []int         // repeat until it works or fails with one of these statuses; none: up to 7 times
 	Limit      time.Duration // of one call; 0: Options.Timeout
 	// Result points to a variable for the result; nil: the result is ignored. If the result has another type, that is
 	// an error of a Repeatable request. Otherwise the variable is unchanged.
@@ -83,6 +79,7 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 		}
 		defer leave()
 	}
+	const maxTries = 7
 	failure, level := "call failed", slog.LevelDebug
 	if r.Fatal != nil {
 		failure, level = "Telegram cannot be reached", slog.LevelWarn

@@ -221,7 +221,6 @@ func (c *Client) Serve(ctx context.Context, hook Webhook, in Intake, wanted stri
 	return context.Cause(ctx)
 }
 
-// setWebhook registers the webhook with Telegram, with its certificate if it has one.
 func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) error {
 	params := Params{"url": hook.URL, "secret_token": c.secret(hook), "allowed_updates": wanted}
 	r := &Request{Method: "setWebhook", Params: params, Repeatable: true, Fatal: []int{400, 401, 404}}

@@ -29,7 +29,6 @@ func render(source string) (html string, units int) {
 	return r.out.String(), r.units
 }
 
-// renderer writes one message.
 type renderer struct {
 	out      strings.Builder
 	units    int
@@ -43,7 +42,6 @@ type renderer struct {
 
 func (r *renderer) raw(s string) { r.out.WriteString(s) }
 
-// text writes visible text.
 func (r *renderer) text(s string) {
 	r.units += markdown.UTF16(s)
 	r.raw(escape(s))
