@@ -79,12 +79,14 @@ func (s *splitter) next() part {
 // take removes the part p, which ends at c, from rest. If only the closing line of a code block
 // follows the cut, p gets that line in place of an added one, if it fits.
 func (s *splitter) take(c cutPoint, p *part) {
-	if line, ok := s.lastLine(c); ok {
-		own := s.rest[:c.next+line]
-		if s.measure(p.open+own) <= s.limit {
-			p.body, p.close = own, ""
+	rest := trimBlankLines(s.rest[c.next:])
+	line, _, _ := strings.Cut(rest, "\n")
+	if c.fence != nil && c.fence.closes(line) {
+		end := len(s.rest) - len(rest) + len(line)
+		if s.measure(p.open+s.rest[:end]) <= s.limit {
+			p.body, p.close = s.rest[:end], ""
 		}
-		c = cutPoint{end: c.next + line, next: c.next + line}
+		c = cutPoint{end: end, next: end}
 	}
 	before := s.rest[c.end:]
 	s.rest, s.open = s.rest[c.next:], c.fence
@@ -93,16 +95,6 @@ func (s *splitter) take(c cutPoint, p *part) {
 	if s.open != nil {
 		s.rest, s.open = s.open.unindent(s.rest)
 	}
-}
-
-// lastLine returns the size of the rest of a cut code block. ok is false if there is more than the closing line.
-func (s *splitter) lastLine(c cutPoint) (size int, ok bool) {
-	if c.fence == nil {
-		return 0, false
-	}
-	rest := trimBlankLines(s.rest[c.next:])
-	line, _, _ := strings.Cut(rest, "\n")
-	return len(s.rest) - len(rest) - c.next + len(line), c.fence.closes(line)
 }
 
 // trimStart removes blank lines at the start of rest, and the indentation of the first line if

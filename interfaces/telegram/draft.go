@@ -204,7 +204,8 @@ func (d *delivery) finishDraft(ctx context.Context, to chatKey, r *botapi.Reques
 		}
 		return "", done, explain(err)
 	}
-	if n, err := number(message); err == nil {
+	n := number(message)
+	if n != 0 {
 		message = d.places.messageID(d.places.currentChat(to.chat), n)
 	}
 	return message, done, nil

@@ -153,10 +153,24 @@ func (i *intake) convertSafely(ctx context.Context, u *update) (c converted) {
 // grow if it is the newest of its place, and got its last part less than albumQuiet ago. The offset confirms all
 // updates of the batch before the first part of such an album.
 func (i *intake) readyItems(items []item) (ready []item, offset int64) {
+	newest := map[core.Path]album{} // what the last message of each place belongs to
+	first := map[album]int{}
+	var joined []item
 	for _, it := range items {
 		offset = max(offset, it.ids[0]+1)
+		if i.stored[it.ids[0]] {
+			continue
+		}
+		key := it.key()
+		newest[key.place] = key
+		n, begun := first[key]
+		if begun && key.group != "" {
+			joined[n].join(it)
+			continue
+		}
+		first[key] = len(joined)
+		joined = append(joined, it)
 	}
-	joined, newest := i.joinAlbums(items)
 	before := i.waiting
 	i.waiting = map[album]waitingAlbum{}
 	for _, it := range joined {
@@ -176,28 +190,6 @@ func (i *intake) readyItems(items []item) (ready []item, offset int64) {
 		i.waiting[key] = w
 	}
 	return ready, offset
-}
-
-// joinAlbums joins the parts of each album. It leaves out the updates that are stored already. newest is what the last
-// message of each place belongs to.
-func (i *intake) joinAlbums(items []item) (joined []item, newest map[core.Path]album) {
-	newest = map[core.Path]album{}
-	first := map[album]int{}
-	for _, it := range items {
-		if i.stored[it.ids[0]] {
-			continue
-		}
-		key := it.key()
-		newest[key.place] = key
-		n, begun := first[key]
-		if begun && key.group != "" {
-			joined[n].join(it)
-			continue
-		}
-		first[key] = len(joined)
-		joined = append(joined, it)
-	}
-	return joined, newest
 }
 
 // join adds the file and the text of a further part to the first part of an album.

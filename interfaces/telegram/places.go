@@ -41,27 +41,23 @@ func chatKeyOf(name string, p core.Path) (s chatKey, err error) {
 	if p.IsPerson() {
 		chat, inThread = thread, false
 	}
-	if inThread {
-		if s.thread, err = number(thread); err != nil || s.thread < 1 {
-			return chatKey{}, errNoPlace
-		}
-	}
-	if s.thread == general {
-		s.thread = 0
-	}
-	if s.chat, err = number(chat); err != nil || own != name {
+	s.chat, s.thread = number(chat), number(thread)
+	if s.chat == 0 || inThread && s.thread < 1 || own != name {
 		return chatKey{}, errNoPlace
+	}
+	if !inThread || s.thread == general {
+		s.thread = 0
 	}
 	return s, nil
 }
 
-// number reads an id. It refuses spellings that id does not write, such as "007".
-func number(s string) (int64, error) {
+// number reads an id. It returns 0 for spellings that id does not write, such as "007".
+func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n == 0 || id(n) != s {
-		return 0, errNoPlace
+	if err != nil || id(n) != s {
+		return 0
 	}
-	return n, nil
+	return n
 }
 
 // How many chats, topics and users are remembered, and how many messages of topics.
@@ -110,15 +106,6 @@ func (p *places) noteMessage(m *message) {
 	if m.Chat.Title != "" {
 		p.titles[chatKey{chat: m.Chat.ID}] = label{cut(m.Chat.Title, core.MaxName), tag(m.Chat.Username)}
 	}
-	p.noteTopic(m)
-	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
-		a := person(m.From)
-		p.people[m.From.ID] = label{a.Name, a.Tag}
-	}
-}
-
-// noteTopic records the name of a message's topic. p.mu is held.
-func (p *places) noteTopic(m *message) {
 	notices := []*topicNotice{m.TopicCreated, m.TopicEdited}
 	if m.ReplyTo != nil { // a message without another reply replies to the notice that created the topic
 		notices = append(notices, m.ReplyTo.TopicCreated)
@@ -127,6 +114,10 @@ func (p *places) noteTopic(m *message) {
 		if notice != nil && notice.Name != "" && m.Thread > general {
 			p.titles[chatKey{m.Chat.ID, m.Thread}] = label{Name: cut(notice.Name, core.MaxName)}
 		}
+	}
+	if m.From != nil && !m.From.IsBot && m.From.ID > 0 {
+		a := person(m.From)
+		p.people[m.From.ID] = label{a.Name, a.Tag}
 	}
 }
 
@@ -360,10 +351,8 @@ func (p *places) messageID(chat, number int64) string {
 
 // messageNumber returns the number of a message on Telegram; 0 if id is invalid, or of another account's message.
 func (p *places) messageNumber(chat int64, id string) int64 {
-	message, err := number(id)
+	message := number(id)
 	switch {
-	case err != nil:
-		return 0
 	case chat <= supergroupBase:
 		return message
 	case message>>accountShift != p.account:
