@@ -23,8 +23,9 @@ type survey struct {
 	used     int    // the measure of the previous lines
 	styles   styles
 	// What the previous line was.
-	blank, title, ended bool
-	text                int // end of the text before the blank lines
+	title bool
+	ended bool // it was blank, or the end of a code block
+	text  int  // end of the text before the blank lines
 }
 
 func newSurvey(s *splitter, left, room int) *survey {
@@ -70,7 +71,7 @@ func (v *survey) line(start int, line string) {
 	case v.fence != nil:
 		v.codeLine(start, line)
 	case strings.TrimSpace(line) == "":
-		v.blank, v.styles = true, styles{}
+		v.ended, v.styles = true, styles{}
 	default:
 		v.textLine(start, line)
 	}
@@ -80,12 +81,12 @@ func (v *survey) textLine(start int, line string) {
 	opened := opensFence(line)
 	switch {
 	case start == 0 || v.title: // a part must not end with a title
-	case v.blank || opened != nil || v.ended || isTitle(line):
+	case v.ended || opened != nil || isTitle(line):
 		v.offer(atParagraph, v.text, start)
 	default:
 		v.offer(atLine, v.text, start)
 	}
-	v.blank, v.ended, v.title = false, false, isTitle(line)
+	v.ended, v.title = false, isTitle(line)
 	v.text = start + len(line)
 	if opened != nil {
 		v.fence, v.code = opened, v.text+1
@@ -97,7 +98,7 @@ func (v *survey) textLine(start int, line string) {
 func (v *survey) codeLine(start int, line string) {
 	if v.fence.closes(line) {
 		v.fence = nil
-		v.ended, v.blank, v.title, v.styles = true, false, false, styles{}
+		v.ended, v.title, v.styles = true, false, styles{}
 	} else if start > v.code {
 		v.offer(atCodeLine, start-1, start)
 	}

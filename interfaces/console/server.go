@@ -12,8 +12,7 @@ import (
 
 // Server is the interface for terminals that attach to a running daemon. Safe for concurrent use.
 type Server struct {
-	name    string
-	console *Console      // only describes the action
+	console *Console      // only has the name and describes the action
 	ready   chan struct{} // closed by Listen
 	once    sync.Once
 
@@ -33,14 +32,12 @@ var (
 
 // NewServer returns a server for the interface with this name.
 func NewServer(name string) *Server {
-	return &Server{
-		name: name, console: New(Options{Name: name}),
-		ready: make(chan struct{}), sessions: make(map[core.Path]*Console),
-	}
+	c := New(Options{Name: name})
+	return &Server{console: c, ready: make(chan struct{}), sessions: make(map[core.Path]*Console)}
 }
 
 // Name implements core.Interface.
-func (s *Server) Name() string { return s.name }
+func (s *Server) Name() string { return s.console.Name() }
 
 // Actions implements core.Interface. The action sends a message to the terminal of the turn.
 func (s *Server) Actions() []core.Action { return s.console.actions(s.session) }
@@ -79,7 +76,7 @@ func (s *Server) Listen(ctx context.Context, in core.Inbox) error {
 // Attach runs a conversation until the user leaves, or ctx or that of Listen ends. It waits until Listen is called. It
 // fails if another terminal uses the session, or if Listen has ended. It ignores Options.Name.
 func (s *Server) Attach(ctx context.Context, o Options) error {
-	o.Name = s.name
+	o.Name = s.Name()
 	c := New(o)
 	select {
 	case <-s.ready:

@@ -176,8 +176,8 @@ func suggest(list []button, texts []string) []button {
 // place. None means everybody.
 func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
 	for _, a := range call.Authors {
-		id, err := strconv.ParseInt(a.ID, 10, 64)
-		if err == nil && id > 0 && a.Rank < core.RankBot && d.isPlace(call.Path, to) {
+		id := number(a.ID)
+		if id > 0 && a.Rank < core.RankBot && d.isPlace(call.Path, to) {
 			ids = append(ids, id)
 		}
 	}

@@ -3,7 +3,6 @@ package telegram
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -47,18 +46,15 @@ type cachedValue[V any] struct {
 // setRank sets the author's rank in the place, and marks the group's linked channel.
 func (r *ranks) setRank(ctx context.Context, m *core.Message) {
 	s, err := chatKeyOf(r.d.opt.Name, m.Path)
-	who, bad := strconv.ParseInt(m.Author.ID, 10, 64)
-	if err != nil || bad != nil || m.Private || s.chat > 0 {
+	who := number(m.Author.ID)
+	if err != nil || who == 0 || m.Private || s.chat > 0 {
 		return
 	}
 	r.markLinked(ctx, s.chat, &m.Author)
 	if m.ReplyTo != nil {
 		r.markLinked(ctx, s.chat, &m.ReplyTo.From)
 	}
-	if who < 0 {
-		return
-	}
-	if r.admins.get(ctx, s.chat)[who] {
+	if who > 0 && r.admins.get(ctx, s.chat)[who] {
 		m.Author.Rank = max(m.Author.Rank, core.RankModerator)
 	}
 }
