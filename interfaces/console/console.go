@@ -136,9 +136,6 @@ func New(o Options) *Console {
 // Name implements core.Interface.
 func (c *Console) Name() string { return c.opt.Name }
 
-// Place returns the place of the conversation.
-func (c *Console) Place() core.Path { return c.place }
-
 // Reaches implements core.Reachable.
 func (c *Console) Reaches(place core.Path) bool { return place == c.place }
 

@@ -182,9 +182,9 @@ func TestFailedEngines(t *testing.T) {
 		c := New(Options{In: strings.NewReader(""), Out: io.Discard, Err: &notices, Rank: rank})
 		for _, failed := range [][]string{{"engine a: off", "engine a: off", "engine b: slow"}, {"engine a: off", "engine b: slow"}, nil, {"engine a: off"}} {
 			asks := []watch.Ask{{}, {Engine: "offline", Failed: failed}}
-			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Trace: &watch.Trace{Asks: asks}})
-			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Trace: &watch.Trace{}, Command: true})
-			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}})
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.place}, Trace: &watch.Trace{Asks: asks}})
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.place}, Trace: &watch.Trace{}, Command: true})
+			c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.place}})
 		}
 		if notices.String() != want {
 			t.Errorf("rank %v: got %q, want %q", rank, notices.String(), want)
@@ -199,13 +199,13 @@ func TestObserveKnowsItsOwn(t *testing.T) {
 	over := make(chan struct{})
 	c.waiting["1"] = over
 	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: core.MustPath("console/other")}, Messages: []string{"1"}})
-	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"2"}})
+	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.place}, Messages: []string{"2"}})
 	select {
 	case <-over:
 		t.Error("the end of another turn ended the wait")
 	default:
 	}
-	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.Place()}, Messages: []string{"0", "1"}, Aside: true})
+	c.Observe(watch.TurnEnd{Turn: core.TurnID{Path: c.place}, Messages: []string{"0", "1"}, Aside: true})
 	<-over
 	if !strings.Contains(notices.String(), "no answer") {
 		t.Errorf("got notices %q, want one about no answer", notices.String())
@@ -231,15 +231,15 @@ func TestMessageAction(t *testing.T) {
 		payload string
 		want    string // of the output; empty: refused
 	}{
-		"here":           {c.Place(), `{"text":"hi\u001b[2J"}`, "hi[2J\n"},
+		"here":           {c.place, `{"text":"hi\u001b[2J"}`, "hi[2J\n"},
 		"named":          {elsewhere, `{"text":"hi","interface_path":"term/a%20b","priority":"high"}`, "hi\n"},
 		"elsewhere":      {elsewhere, `{"text":"hi"}`, ""},
-		"other session":  {c.Place(), `{"text":"hi","interface_path":"term/other"}`, ""},
-		"below":          {c.Place(), `{"text":"hi","interface_path":"term/a%20b/c"}`, ""},
-		"the interface":  {c.Place(), `{"text":"hi","interface_path":"term"}`, ""},
-		"no path":        {c.Place(), `{"text":"hi","interface_path":"//"}`, ""},
-		"nothing":        {c.Place(), `{"text":" \u0000\n"}`, ""},
-		"no object":      {c.Place(), `[]`, ""},
+		"other session":  {c.place, `{"text":"hi","interface_path":"term/other"}`, ""},
+		"below":          {c.place, `{"text":"hi","interface_path":"term/a%20b/c"}`, ""},
+		"the interface":  {c.place, `{"text":"hi","interface_path":"term"}`, ""},
+		"no path":        {c.place, `{"text":"hi","interface_path":"//"}`, ""},
+		"nothing":        {c.place, `{"text":" \u0000\n"}`, ""},
+		"no object":      {c.place, `[]`, ""},
 		"empty zero one": {core.Path{}, `{"text":"hi"}`, ""},
 	} {
 		out.Reset()
@@ -253,7 +253,7 @@ func TestMessageAction(t *testing.T) {
 		if e, ok := errors.AsType[*core.Error](err); err != nil && (!ok || e.Kind != core.Invalid || e.Text == "") {
 			t.Errorf("%s: got %v, want an invalid request with a text", name, err)
 		}
-		if err == nil && (len(sent) != 1 || sent[0].Path != c.Place() || sent[0].ID == "") {
+		if err == nil && (len(sent) != 1 || sent[0].Path != c.place || sent[0].ID == "") {
 			t.Errorf("%s: sent %+v, want one part with an id", name, sent)
 		}
 	}
@@ -264,7 +264,7 @@ func TestMessageActionOnAClosedOutput(t *testing.T) {
 	r, w := io.Pipe()
 	r.Close()
 	c := New(Options{In: strings.NewReader(""), Out: w})
-	_, err := c.Actions()[0].Do(t.Context(), core.Call{Path: c.Place(), Payload: json.RawMessage(`{"text":"hi"}`), Deliveries: parts{}})
+	_, err := c.Actions()[0].Do(t.Context(), core.Call{Path: c.place, Payload: json.RawMessage(`{"text":"hi"}`), Deliveries: parts{}})
 	if e, ok := errors.AsType[*core.Error](err); !ok || e.Kind != core.Broken || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v, want %v", err, io.ErrClosedPipe)
 	}
@@ -289,7 +289,7 @@ func TestIDsDifferBetweenRuns(t *testing.T) {
 func TestTypingOnAPipe(t *testing.T) {
 	var out strings.Builder
 	c := New(Options{In: strings.NewReader(""), Out: &out})
-	for _, place := range []core.Path{c.Place(), core.MustPath("telegram/1")} {
+	for _, place := range []core.Path{c.place, core.MustPath("telegram/1")} {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		c.ShowTyping(ctx, place)
