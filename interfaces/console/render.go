@@ -273,8 +273,8 @@ func (r renderer) rows(text string, columns int, s style) (rows []row) {
 
 // row returns a text in a style, as far as it fits.
 func (r renderer) row(text string, columns int, s style) row {
-	text = clipColumns(text, columns)
-	return row{r.styled(s, text), txt.Width(text)}
+	first := wrap(cells(text, s), columns, false)[0]
+	return row{r.line(first), lineWidth(first)}
 }
 
 // wrapped returns running text as styled lines, broken between words.

@@ -215,35 +215,36 @@ func (l layout) text() string {
 	return strings.Join(texts, "\r\n")
 }
 
-// layout breaks the prompt and the line into rows. If editing is set, the header rows come first,
-// and a line that is higher than the terminal is cropped to the rows around the cursor.
-func (s *screen) layout(editing bool) layout {
+// layout breaks the prompt and the line into rows. If editing is set, the header rows come first, and a line that is
+// higher than the terminal is cropped to the rows around the cursor.
+func (s *screen) layout(editing bool) (l layout) {
 	columns, height := s.console.size()
-	l := layout{rows: []row{{s.console.text.styled(promptStyle, s.prompt), txt.Width(s.prompt)}}}
-	at := 0
+	text, cursor, at := cells(s.prompt, promptStyle), -1, 0
 	for g := range txt.Graphemes(s.edit.text) {
-		w, shown := txt.Columns(g), g
-		if s.hidden {
-			w, shown = 1, "*"
-		}
-		if g != "\n" {
-			l.fit(w, columns)
-		}
 		if at == s.edit.pos {
-			l.setCursor()
+			cursor = len(text)
 		}
 		at += len(g)
-		if g == "\n" {
-			l.rows = append(l.rows, row{})
-			continue
+		c := cell{text: g, width: txt.Columns(g)}
+		if s.hidden {
+			c.text, c.width = "*", 1
 		}
-		last := l.last()
-		last.text += shown
-		last.width += w
+		text = append(text, c)
 	}
-	if at == s.edit.pos {
-		l.fit(1, columns)
-		l.setCursor()
+	if cursor < 0 { // at the end; on the next row if the last one is full
+		cursor = len(text)
+		text = append(text, cell{width: 1})
+	}
+	start := 0
+	for _, line := range wrap(text, columns, false) {
+		if cursor >= start {
+			l.row, l.col = len(l.rows), lineWidth(text[start:min(cursor, start+len(line))])
+		}
+		l.rows = append(l.rows, row{s.console.text.line(line), lineWidth(line)})
+		start += len(line)
+		if start < len(text) && text[start].text == "\n" {
+			start++
+		}
 	}
 	if !editing {
 		return l
@@ -254,29 +255,4 @@ func (s *screen) layout(editing bool) layout {
 	to := min(len(l.rows), from+height)
 	l.rows, l.row = append(header, l.rows[from:to]...), len(header)+l.row-from
 	return l
-}
-
-func (l *layout) last() *row { return &l.rows[len(l.rows)-1] }
-
-func (l *layout) setCursor() { l.row, l.col = len(l.rows)-1, l.last().width }
-
-// fit begins a new row if a character of this width does not fit into the last one.
-func (l *layout) fit(width, columnCount int) {
-	used := l.last().width
-	if used > 0 && used+width > columnCount {
-		l.rows = append(l.rows, row{})
-	}
-}
-
-// clipColumns returns the longest prefix of s that fits.
-func clipColumns(s string, columnCount int) string {
-	used, size := 0, 0
-	for g := range txt.Graphemes(s) {
-		used += txt.Columns(g)
-		if used > columnCount {
-			break
-		}
-		size += len(g)
-	}
-	return s[:size]
 }

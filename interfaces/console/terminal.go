@@ -67,7 +67,7 @@ func (c *Console) openScreen(ctx context.Context) *screen {
 		history = c.opt.History(ctx)
 	}
 	const maxName = 16 // columns of the user's name
-	s := newScreen(c, clipColumns(c.opt.User, maxName)+"> ", history)
+	s := newScreen(c, c.text.row(c.opt.User, maxName, 0).text+"> ", history)
 	if c.opt.Complete != nil {
 		s.complete = func(line string) []string { return c.opt.Complete(ctx, line) }
 	}
