@@ -56,8 +56,7 @@ type splitter struct {
 }
 
 // next cuts the next part, which has at least one character.
-func (s *splitter) next() part {
-	var p part
+func (s *splitter) next() (p part) {
 	if s.open != nil {
 		p.open = s.open.opening() + "\n"
 	}
@@ -72,16 +71,9 @@ func (s *splitter) next() part {
 	if c.fence != nil {
 		p.close = c.fence.closing()
 	}
-	s.take(c, &p)
-	return p
-}
-
-// take removes the part p, which ends at c, from rest. If only the closing line of a code block
-// follows the cut, p gets that line in place of an added one, if it fits.
-func (s *splitter) take(c cutPoint, p *part) {
 	rest := trimBlankLines(s.rest[c.next:])
 	line, _, _ := strings.Cut(rest, "\n")
-	if c.fence != nil && c.fence.closes(line) {
+	if c.fence != nil && c.fence.closes(line) { // this line replaces the added one, if it fits
 		end := len(s.rest) - len(rest) + len(line)
 		if s.measure(p.open+s.rest[:end]) <= s.limit {
 			p.body, p.close = s.rest[:end], ""
@@ -95,6 +87,7 @@ func (s *splitter) take(c cutPoint, p *part) {
 	if s.open != nil {
 		s.rest, s.open = s.open.unindent(s.rest)
 	}
+	return p
 }
 
 // trimStart removes blank lines at the start of rest, and the indentation of the first line if
@@ -149,13 +142,8 @@ type cutPoint struct {
 }
 
 func trimBlankLines(s string) string {
-	for {
-		line, rest, ok := strings.Cut(s, "\n")
-		if !ok || strings.TrimSpace(line) != "" {
-			return s
-		}
-		s = rest
-	}
+	blank := s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsSpace))]
+	return s[strings.LastIndexByte(blank, '\n')+1:]
 }
 
 // boundary returns the last start of a character at or before at.

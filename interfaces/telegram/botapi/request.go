@@ -89,11 +89,10 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 		if err := c.pace.wait(ctx, r.Chat, true); err != nil {
 			return c.outOfTime(r, err)
 		}
-		err := c.call(ctx, r)
+		err := c.Try(ctx, r)
 		if err == nil {
 			return nil
 		}
-		c.noteRefusal(ctx, r, err)
 		api := refusal(err)
 		switch {
 		case ctx.Err() != nil:
@@ -154,27 +153,25 @@ func (c *Client) retarget(r *Request, chat int64) error {
 	return nil
 }
 
-// Try makes the call of a request once, without waiting.
+// Try makes the call of a request once, without waiting. It handles what concerns more than the request: a refused
+// token, a group that became a supergroup, and a wait that the server asks for.
 func (c *Client) Try(ctx context.Context, r *Request) error {
 	err := c.call(ctx, r)
-	c.noteRefusal(ctx, r, err)
-	return err
-}
-
-// noteRefusal handles a refusal that concerns more than its request: a refused token, a group that became a
-// supergroup, or a wait that the server asks for.
-func (c *Client) noteRefusal(ctx context.Context, r *Request, err error) {
+	if err == nil {
+		return nil
+	}
+	api := refusal(err)
 	if RefusesBot(err) {
 		c.opt.Revoked(err)
 	}
-	to := refusal(err).Migrate
-	if to != 0 && to != r.Chat {
-		c.opt.Migrated(ctx, r.Chat, to)
+	if api.Migrate != 0 && api.Migrate != r.Chat {
+		c.opt.Migrated(ctx, r.Chat, api.Migrate)
 	}
-	if IsCode(err, 429) {
-		c.pace.block(r.Chat, refusal(err).After)
+	if api.Code == 429 {
+		c.pace.block(r.Chat, api.After)
 		c.saveWaits(ctx)
 	}
+	return err
 }
 
 // AwaitChat blocks until Telegram answers and no longer asks to wait with messages to a chat.
