@@ -361,10 +361,7 @@ func (c *Console) parsePayload(call core.Call) (sent core.Sent, choices []string
 		text := "the payload must be an object with text; interface_path, if any, is " + c.place.String()
 		return sent, nil, &core.Error{Kind: core.Invalid, Text: text, Err: err}
 	}
-	to := p.Path
-	if to.IsZero() {
-		to = call.Path
-	}
+	to := cmp.Or(p.Path, call.Path)
 	if to.IsZero() || to != c.place {
 		const text = "%s%s writes to %s only, not to %q: correct or leave out interface_path"
 		return sent, nil, core.Errorf(core.Invalid, text, core.MessagePrefix, c.opt.Name, c.place, to)

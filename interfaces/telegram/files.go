@@ -56,12 +56,9 @@ func isPublicAddress(address string) bool {
 		return false
 	}
 	host := strings.ToLower(u.Hostname())
-	for _, inside := range []string{".local", ".localhost", ".internal", ".lan", ".home", ".arpa"} {
-		if strings.HasSuffix(host, inside) {
-			return false
-		}
-	}
-	return net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
+	inside := []string{".local", ".localhost", ".internal", ".lan", ".home", ".arpa"}
+	return !slices.ContainsFunc(inside, func(end string) bool { return strings.HasSuffix(host, end) }) &&
+		net.ParseIP(host) == nil && strings.Trim(host, "0123456789.xabcdef") != ""
 }
 
 type form struct{ method, field, name string }

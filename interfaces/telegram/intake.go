@@ -69,15 +69,8 @@ func (i *intake) Pause() time.Duration {
 	return longest
 }
 
-// Held implements botapi.Intake.
-func (i *intake) Held(id int64) bool {
-	for _, w := range i.waiting {
-		if slices.Contains(w.ids, id) {
-			return true
-		}
-	}
-	return false
-}
+// Held implements botapi.Intake. An update that was taken is stored or held.
+func (i *intake) Held(id int64) bool { return id > 0 && len(i.waiting) > 0 && !i.stored[id] }
 
 // Take implements botapi.Intake.
 func (i *intake) Take(ctx context.Context, raws []json.RawMessage) (int64, error) {

@@ -241,9 +241,7 @@ func (d *delivery) request(o *outgoing, i int) (n int, what core.Sent, r *botapi
 		n, r.Files = o.number, o.files
 		r.Method = cmp.Or(o.method, r.Method)
 		maps.Copy(r.Params, o.params)
-		if o.what.Path != (core.Path{}) {
-			what = o.what
-		}
+		what = cmp.Or(o.what, what)
 		reply := d.places.messageNumber(o.to.chat, string(o.ReplyTo))
 		if reply != 0 {
 			r.Params["reply_parameters"] = map[string]any{"message_id": reply, "allow_sending_without_reply": true}

@@ -172,10 +172,7 @@ func (m *message) description() string {
 func (m *message) checklist() string {
 	tasks := []string{}
 	for _, t := range m.Checklist.Tasks {
-		box := "☐ "
-		if t.Done != 0 {
-			box = "☑ "
-		}
+		box := map[bool]string{false: "☐ ", true: "☑ "}[t.Done != 0]
 		tasks = append(tasks, box+oneLine(linked(t.Text, inBytes(t.Text, t.Entities))))
 	}
 	title := linked(m.Checklist.Title, inBytes(m.Checklist.Title, m.Checklist.Entities))
