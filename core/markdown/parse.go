@@ -27,11 +27,8 @@ const (
 // Parse parses a text in linear time. Every text is valid.
 func Parse(source string) []Block {
 	source = strings.ReplaceAll(strings.ToValidUTF8(source, "\uFFFD"), "\x00", "\uFFFD")
-	rest := ""
-	if len(source) > maxTotal {
-		at := boundary(source, maxTotal)
-		source, rest = source[:at], source[at:]
-	}
+	at := boundary(source, min(maxTotal, len(source)))
+	source, rest := source[:at], source[at:]
 	var blocks []Block
 	var last part
 	for _, piece := range split(source, maxPiece, func(s string) int { return len(s) }) {

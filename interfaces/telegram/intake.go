@@ -41,7 +41,7 @@ type album struct {
 }
 
 type waitingAlbum struct {
-	ids      []int64 // of its updates
+	parts    int
 	lastPart time.Time
 }
 
@@ -169,8 +169,8 @@ func (i *intake) readyItems(items []item) (ready []item, offset int64) {
 	for _, it := range joined {
 		key := it.key()
 		w := before[key]
-		if len(w.ids) != len(it.ids) {
-			w = waitingAlbum{it.ids, time.Now()}
+		if w.parts != len(it.ids) {
+			w = waitingAlbum{len(it.ids), time.Now()}
 		}
 		mayGrow := key.group != "" && newest[key.place] == key && len(it.ids) < maxAlbum
 		if !mayGrow || time.Since(w.lastPart) >= albumQuiet {
