@@ -186,7 +186,8 @@ func opensFence(line string) *fence {
 func (f *fence) closes(line string) bool {
 	lead, body := leading(line)
 	body = strings.TrimSpace(body)
-	return len(body) >= len(f.mark) && strings.Trim(body, f.mark[:1]) == "" && indentation(lead) <= indentation(f.lead)+3
+	return len(body) >= len(f.mark) && strings.Trim(body, f.mark[:1]) == "" &&
+		indentation(lead) <= indentation(f.lead)+3
 }
 
 // endsBefore reports whether line is outside of the quote that the block is in.
