@@ -156,13 +156,7 @@ func (r renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []
 		var parts, rules []string
 		for j, c := range row {
 			gap := widths[j] - lineWidth(c)
-			before := 0
-			switch align[j] {
-			case markdown.AlignRight:
-				before = gap
-			case markdown.AlignCenter:
-				before = gap / 2
-			}
+			before := map[markdown.Align]int{markdown.AlignRight: gap, markdown.AlignCenter: gap / 2}[align[j]]
 			parts = append(parts, strings.Repeat(" ", before)+r.line(c)+strings.Repeat(" ", gap-before))
 			rules = append(rules, strings.Repeat("─", widths[j]))
 		}
@@ -177,18 +171,15 @@ func (r renderer) grid(rows [][][]cell, widths []int, align []markdown.Align) []
 // records renders a table that is too wide as a list for each row, with a line "column: cell" for each cell.
 func (r renderer) records(rows [][][]cell, columns int) []string {
 	var lines []string
-	for i, row := range rows {
-		if i == 0 && len(rows) > 1 {
-			continue
+	for i, row := range rows[min(1, len(rows)-1):] {
+		if i > 0 {
+			lines = append(lines, "")
 		}
 		for j, c := range row {
 			if len(rows) > 1 {
 				c = slices.Concat(rows[0][j], cells(": ", bold), c)
 			}
 			lines = append(lines, r.indent(r.wrapped(c, columns-2), "• ", "  ", 0)...)
-		}
-		if i < len(rows)-1 {
-			lines = append(lines, "")
 		}
 	}
 	return lines

@@ -88,11 +88,7 @@ func (c *Console) handleKeys(ctx context.Context, in core.Inbox, s *screen, keys
 		return left, c.outputError(err)
 	}
 	for _, line := range lines {
-		line = clip(clean(line), core.MaxText)
-		if line == "" {
-			continue
-		}
-		if err := c.receive(ctx, in, rand.Text(), line); err != nil {
+		if err := c.receive(ctx, in, rand.Text(), clip(clean(line), core.MaxText)); err != nil {
 			return left, err
 		}
 	}
