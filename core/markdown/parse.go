@@ -240,17 +240,14 @@ func (b *builder) inline(out Inlines, n ast.Node, depth int) Inlines {
 	case *ast.Image:
 		return append(out, Inline{Kind: Link, URL: resolve(string(n.Destination)), Inlines: b.inlines(n, depth+1)})
 	case *ast.AutoLink:
-		return append(out, b.autoLink(n))
+		url := string(n.URL(b.source))
+		if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(url), "mailto:") {
+			url = "mailto:" + url
+		}
+		label := Inlines{{Kind: Text, Text: string(n.Label(b.source))}}
+		return append(out, Inline{Kind: Link, URL: url, Inlines: label})
 	}
 	return out // an extast.TaskCheckBox is the item's Task
-}
-
-func (b *builder) autoLink(n *ast.AutoLink) Inline {
-	url := string(n.URL(b.source))
-	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(url), "mailto:") {
-		url = "mailto:" + url
-	}
-	return Inline{Kind: Link, URL: url, Inlines: Inlines{{Kind: Text, Text: string(n.Label(b.source))}}}
 }
 
 // text appends a text, to the last inline if that is a text, too.

@@ -209,11 +209,10 @@ func (a *asking) header(columns, height int) []row {
 	if !a.first {
 		keys += " · Shift-Tab: back"
 	}
-	fault := a.fault
-	if fault != "" {
-		fault = "! " + fault
+	last := r.rows(keys+" · Ctrl-C: leave", columns, dim)
+	if a.fault != "" {
+		last = append(r.rows("! "+a.fault, columns, bold), last...)
 	}
-	last := append(r.rows(fault, columns, bold), r.rows(keys+" · Ctrl-C: leave", columns, dim)...)
 	room := max(1, height-len(rows)-len(last)-1) // 1 for the edited line
 	from := max(0, min(a.at-room/2, len(a.Options)-room))
 	for i := from; i < min(from+room, len(a.Options)); i++ {

@@ -287,17 +287,14 @@ func (r reactionType) name() string { return cut(cmp.Or(r.Emoji, r.Type), 64) }
 func (c *converter) membership(m *membership, id int64) converted {
 	out := converted{admins: m.Chat.ID}
 	private := m.Chat.Type == "private"
-	data := ""
-	switch before, now := m.Old.isPresent(), m.New.isPresent(); {
-	case now && !before:
-		data = "added"
-	case before && !now && private:
-		data = "blocked"
-	case before && !now:
-		data = "removed"
-	}
-	if data == "" || m.Chat.ID == 0 {
+	data, now := "removed", m.New.isPresent()
+	switch {
+	case m.Old.isPresent() == now || m.Chat.ID == 0:
 		return out
+	case now:
+		data = "added"
+	case private:
+		data = "blocked"
 	}
 	out.events = []core.Event{{Kind: core.KindMembership, Data: data, Message: core.Message{
 		Path: place(c.name, m.Chat.ID, 0), ID: fmt.Sprintf("member:%d:%d", m.Date, id), Author: person(&m.From),
