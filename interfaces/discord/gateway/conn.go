@@ -110,10 +110,7 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 }
 
 func (c *conn) read() (m message, err error) {
-	err = c.ws.SetReadDeadline(time.Now().Add(c.patience))
-	if err != nil {
-		return m, err
-	}
+	_ = c.ws.SetReadDeadline(time.Now().Add(c.patience)) // fails only if the connection is closed
 	c.reading.Store(true)
 	defer c.reading.Store(false)
 	kind, r, err := c.ws.NextReader()
@@ -161,9 +158,7 @@ func (c *conn) hello() error {
 }
 
 func (c *conn) send(op int, data any) error {
-	if err := c.ws.SetWriteDeadline(time.Now().Add(sendTime)); err != nil {
-		return err
-	}
+	_ = c.ws.SetWriteDeadline(time.Now().Add(sendTime)) // never fails
 	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
@@ -219,12 +214,10 @@ func (c *conn) closeAfter(ctx context.Context) func() {
 	left := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(left)
-		limit := time.NewTimer(lastTime)
-		defer limit.Stop()
 		select {
 		case c.starting <- struct{}{}:
 			defer c.started()
-		case <-limit.C:
+		case <-time.After(lastTime):
 		}
 		text := websocket.FormatCloseMessage(closeResumable, "")
 		_ = c.ws.WriteControl(websocket.CloseMessage, text, time.Now().Add(goodbyeTime))

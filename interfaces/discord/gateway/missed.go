@@ -41,19 +41,15 @@ func (s *shard) catchUp(ctx context.Context, left Session) {
 	go func() {
 		defer close(e.over)
 		log, err := s.g.Log, s.receiveMissed(ctx, left, e)
-		select {
-		case <-e.caughtUp:
-		default:
+		if e.conn == nil {
 			log = log.With("err", err)
 		}
 		log.Info("resumed the session of an earlier process", "shard", s.id, "count", len(s.missed))
 	}()
-	limit := time.NewTimer(missedTime)
-	defer limit.Stop()
 	select {
 	case <-e.caughtUp:
 	case <-e.over:
-	case <-limit.C:
+	case <-time.After(missedTime):
 		s.leaveEarlier()
 	}
 }
@@ -69,11 +65,9 @@ func (s *shard) leaveEarlier() {
 	case <-e.caughtUp:
 		// The acknowledgement of a heartbeat follows all events until now.
 		if e.conn.send(opHeartbeat, e.conn.seq.Load()) == nil {
-			last := time.NewTimer(lastTime)
-			defer last.Stop()
 			select {
 			case <-e.over:
-			case <-last.C:
+			case <-time.After(lastTime):
 			}
 		}
 	default:

@@ -56,74 +56,67 @@ func (s *shard) run(ctx context.Context, left Session) error {
 	defer s.leaveEarlier()
 	wait := time.Duration(0)
 	for driver.Sleep(ctx, wait) {
+		s.established = false
 		why := s.connect(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		established := s.reset()
+		s.g.Handler.Disconnected(s.id)
 		if err := s.fatal(why); err != nil {
 			return err
 		}
-		wait = s.after(why, established, wait)
-		s.g.Log.Info("gateway connection ended", "shard", s.id, "reason", why, "lasted", established, "retry_in", wait)
+		wait = s.after(why, wait)
+		s.g.Log.Info("gateway connection ended",
+			"shard", s.id, "reason", why, "lasted", s.established, "retry_in", wait)
 	}
 	return nil
 }
 
-// reset prepares the next connection. It returns whether this one was established. If not, the session's
-// address may be the reason, and the gateway's is used.
-func (s *shard) reset() (established bool) {
-	established, s.established = s.established, false
-	s.g.Handler.Disconnected(s.id)
-	if !established && s.session != nil {
-		s.session.Address = "" // the gateway's own accepts the session as well
-	}
-	return established
-}
-
 // after ends the session if it cannot be resumed, and returns the pause before the next connection.
-func (s *shard) after(why error, established bool, waited time.Duration) time.Duration {
+func (s *shard) after(why error, waited time.Duration) time.Duration {
 	t := &s.g.Timings
 	over := []int{closeNotAuthenticated, closeSequence, closeTimeout}
-	var c *websocket.CloseError
-	if errors.Is(why, errInvalid) || errors.As(why, &c) && slices.Contains(over, c.Code) { // it cannot be resumed
+	switch {
+	case errors.Is(why, errInvalid) || slices.Contains(over, closeCode(why)):
 		began := s.session == nil
 		s.session = nil
 		// Discord requires a random pause of one to five times this.
 		pause := t.Invalid + rand.N(4*t.Invalid)
-		if began && !established { // Discord limits the sessions of a day
+		if began && !s.established { // Discord limits the sessions of a day
 			pause = max(pause, driver.Jitter(min(2*waited, t.Longest)))
 		}
 		return pause
-	}
-	if established {
+	case s.established:
 		return rand.N(t.Backoff / 4)
+	case s.session != nil:
+		s.session.Address = "" // it may be the reason; the gateway's own accepts the session as well
 	}
 	return driver.Jitter(min(max(2*waited, t.Backoff), t.Longest))
 }
 
+// closeCode returns the code with which the gateway closed a connection; 0 if it did not.
+func closeCode(why error) int {
+	closed, _ := errors.AsType[*websocket.CloseError](why)
+	return cmp.Or(closed, &websocket.CloseError{}).Code
+}
+
 // fatal returns the error that ends Run; nil if the shard can reconnect.
 func (s *shard) fatal(why error) error {
-	var c *websocket.CloseError
-	closed := errors.As(why, &c)
-	switch {
-	case errors.Is(why, ErrToken), closed && c.Code == closeToken:
-		return ErrToken
-	case closed && c.Code == closeDisallowed && s.intents != Intents:
-		if !s.g.contentRefused.Swap(true) { // other shards may have requested it, too
-			s.g.Notify("the message content intent is off for this bot: it sees only mentions, replies to it and " +
-				"direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
-		}
-		return nil
-	case !closed:
-		return nil
-	}
 	reasons := map[int]error{
 		closeShard: errShard, closeShards: ErrShards, closeVersion: errVersion, closeIntents: errIntents,
 		closeDisallowed: errIntents,
 	}
-	if reason, ok := reasons[c.Code]; ok {
-		return fmt.Errorf("%w (%w)", reason, c)
+	code := closeCode(why)
+	switch reason := reasons[code]; {
+	case errors.Is(why, ErrToken), code == closeToken:
+		return ErrToken
+	case code == closeDisallowed && s.intents != Intents:
+		if !s.g.contentRefused.Swap(true) { // other shards may have requested it, too
+			s.g.Notify("the message content intent is off for this bot: it sees only mentions, replies to it and " +
+				"direct messages. Switch the intent on in the developer portal, under Bot, and restart.")
+		}
+	case reason != nil:
+		return fmt.Errorf("%w (%w)", reason, why)
 	}
 	return nil
 }
