@@ -9,7 +9,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/draft"
 	"synthbot/core/driver"
-	"synthbot/core/recent"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
 )
@@ -55,15 +54,6 @@ type account struct {
 	sendQueue driver.Queue[string] // by channel; only one action sends to a channel at a time
 	replies   *replies             // commands that wait for an answer, or for further ones
 	tasks     driver.Tasks         // Listen waits for them before it returns
-}
-
-func newAccount(o Options, set settings, t timings) *account {
-	log := o.Log.With("interface", o.Name)
-	return &account{
-		opt: o, set: set, timings: t, log: log,
-		cache: newCache(o.Name), cursors: newCursors(o.State), closed: &closedChannels{all: make(map[string]refusal)},
-		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
-	}
 }
 
 // selfID returns the bot's own user id. It asks Discord if the gateway has not sent it yet, and

@@ -325,12 +325,12 @@ func (c *cache) pathOf(id string) (core.Path, error) {
 	return path, err
 }
 
-// find returns the channel or thread with a name such as "#general", or with an id, in the guild of another place. Of
+// Find returns the channel or thread with a name such as "#general", or with an id, in the guild of another place. Of
 // several with the name, a channel of text comes before one of voice, and that before a thread. The error is of kind
-// core.Invalid.
-func (c *cache) find(from core.Path, name string) (core.Path, error) {
+// core.Invalid if there is none, or if there are several.
+func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
 	plain := strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "#"))
-	e := from.Elements()
+	e, c := from.Elements(), d.cache
 	var channels []string
 	if len(e) >= 3 && e[0] == c.name && plain != "" {
 		c.change(e[1], func(g *guild) { channels = slices.Clone(g.channels) })

@@ -110,6 +110,7 @@ func TestFindAmong(t *testing.T) {
 // longer has are not found. Threads are, because only active ones are received.
 func TestFindInAGuildReceivedAgain(t *testing.T) {
 	b := newCache("discord")
+	d := &Driver{account: &account{cache: b}}
 	received := guildPayload{ID: guildID, Channels: []channel{{ID: hallID, Name: "hall"}, {ID: roomID, Name: "room"}}, Threads: []channel{
 		{ID: topicID, Name: "topic", Type: threadPublic, Parent: hallID}, {ID: "5", Name: "rest", Type: threadPublic, Parent: hallID},
 	}}
@@ -119,7 +120,7 @@ func TestFindInAGuildReceivedAgain(t *testing.T) {
 		b.setGuild(guildPayload{ID: guildID, Channels: received.Channels[:1], Threads: received.Threads[:1]})
 	}
 	for name, want := range map[string]bool{"hall": true, "room": false, "topic": true, "rest": true} {
-		if _, err := b.find(hall(), name); (err == nil) != want {
+		if _, err := d.Find(hall(), name); (err == nil) != want {
 			t.Errorf("%s: got %v, want it found: %v", name, err, want)
 		}
 	}

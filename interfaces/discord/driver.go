@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
 	"synthbot/interfaces/discord/rest"
@@ -81,20 +82,23 @@ func newDriver(o Options, t timings) (*Driver, error) {
 	}
 	o.Commands, o.Admins = driver.OrNone(o.Commands), driver.OrNone(o.Admins)
 	refused, refuse := context.WithCancel(context.Background())
-	d := &Driver{refused: refused}
-	a := newAccount(o, set, t)
-	a.rest = rest.New(rest.Options{
-		API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: o.Clock,
-		State: o.State, Refused: refuse,
-	})
-	d.account = a
-	_ = d.cursors.load(context.Background()) // for Scopes; Listen returns the error
+	log := o.Log.With("interface", o.Name)
+	a := &account{
+		opt: o, set: set, timings: t, log: log, cache: newCache(o.Name), cursors: newCursors(o.State),
+		closed:  &closedChannels{all: make(map[string]refusal)},
+		replies: &replies{o.State, log, recent.NewShared[string, *arrival](maxArrivals)},
+		rest: rest.New(rest.Options{
+			API: set.api, Token: set.Token, Pace: set.Pace == "platform", Retry: t.retry, Dial: o.Dial, Clock: o.Clock,
+			State: o.State, Refused: refuse,
+		}),
+	}
 	a.drafts = newDrafts(a)
-	d.responder = &responder{account: a, changed: make(chan struct{}, 1)}
-	d.feed = newFeed(a, d.responder)
+	_ = a.cursors.load(context.Background()) // for Scopes; Listen returns the error
+	r := &responder{account: a, changed: make(chan struct{}, 1)}
+	d := &Driver{account: a, responder: r, feed: newFeed(a, r), refused: refused}
 	d.gateway = gateway.New(gateway.Options{
 		Token: set.Token, REST: a.rest, Shards: set.shards, Only: o.shard, Content: set.MessageContent, Handler: d.feed,
-		Dial: o.Dial, Timings: t.gateway, Log: a.log, Notify: a.notify, Starts: o.starts,
+		Dial: o.Dial, Timings: t.gateway, Log: log, Notify: a.notify, Starts: o.starts,
 	})
 	return d, nil
 }
@@ -104,12 +108,6 @@ func (d *Driver) Name() string { return d.opt.Name }
 
 // Type returns the type of the interface, "discord".
 func (d *Driver) Type() string { return "discord" }
-
-// Find returns the channel or thread with a name such as "#general" in the guild of another place. The error
-// is of kind core.Invalid if there is none, or if there are several.
-func (d *Driver) Find(from core.Path, name string) (core.Path, error) {
-	return d.cache.find(from, name)
-}
 
 // Scopes implements core.Scoper: it returns the category of a channel, if it is known.
 func (d *Driver) Scopes(at core.Path) []core.Path {

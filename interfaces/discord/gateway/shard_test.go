@@ -39,8 +39,8 @@ var timings = Timings{
 
 // recorder is a Handler that records events and counts calls.
 type recorder struct {
-	full                        bool // refuses every event
-	events                      []Event
+	full           bool // refuses every event
+	events         []Event
 	alive, refused int
 }
 
