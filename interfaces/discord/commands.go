@@ -178,13 +178,9 @@ func locale(tag string) string {
 func (d *Driver) CommandsChanged() { loop.Notify(d.responder.changed) }
 
 // keepSynced registers the commands in the background, now and whenever they change, until ctx ends. It retries
-// after errors. Only one call is active at a time.
+// after errors.
 func (r *responder) keepSynced(ctx context.Context, jobs *sync.WaitGroup) {
-	if r.synced.Swap(true) {
-		return
-	}
 	jobs.Go(func() {
-		defer r.synced.Store(false)
 		wait := r.timings.gateway.Longest
 		loop.Repeat(ctx, r.changed, func() time.Duration {
 			try, cancel := context.WithTimeout(ctx, 5*time.Minute)

@@ -25,7 +25,7 @@ func TestIsTheSameMessage(t *testing.T) {
 		Poll: &poll{Question: pollMedia{Text: "Which?"}},
 	}
 	there := func(change func(*message)) *message {
-		m, _ := decode[message]([]byte(`{"content":"Rome","embeds":[{"title":"a","description":"b"}],"attachments":[{"filename":"x.txt","size":5}],
+		m := decode[message]([]byte(`{"content":"Rome","embeds":[{"title":"a","description":"b"}],"attachments":[{"filename":"x.txt","size":5}],
 			"poll":{"question":{"text":"Which?"}}}`))
 		change(&m)
 		return &m
@@ -327,7 +327,7 @@ func TestFollowUps(t *testing.T) {
 				at.commands = d.replies.list(at.answersCommand)
 				got, err := d.post(t.Context(), at, &m, time.Time{})
 				for _, call := range append(s.Calls("PATCH /webhooks/"), s.Calls("POST /webhooks/")...) {
-					body, _ := decode[outgoing](call.Body)
+					body := decode[outgoing](call.Body)
 					if body.Nonce != "" || body.Enforce || body.Reference != nil || body.Flags != flagNoPreviews {
 						t.Errorf("the command was answered with %s, want neither nonce nor reference", call.Body)
 					}

@@ -35,7 +35,7 @@ func offlineIntake(t testing.TB) *intake {
 	d.feed.shards = 1
 	d.cache.setMe(user{ID: botID, Name: "aria"}, appID)
 	raw, _ := json.Marshal(guildFixture(guildID))
-	g, _ := decode[guildPayload](raw)
+	g := decode[guildPayload](raw)
 	d.cache.setGuild(g)
 	for _, c := range []channel{
 		{ID: topicID, Guild: guildID, Parent: hallID, Type: threadPublic, Name: "topic"},
@@ -45,9 +45,10 @@ func offlineIntake(t testing.TB) *intake {
 	} {
 		d.cache.setChannel(c)
 	}
-	d.responder.synced.Store(true)
 	d.tasks.Close() // nothing is answered
-	return newIntake(d, newInbox())
+	in := newIntake(d, newInbox())
+	in.listed[0] = map[string]bool{} // so that no commands are registered
+	return in
 }
 
 // guildFixture returns the guild that the events of testdata belong to.

@@ -20,7 +20,8 @@ func (t *intake) takeGuildEvent(ctx context.Context, f gatewayEvent) bool {
 	case "GUILD_CREATE":
 		t.guild(ctx, f)
 	case "GUILD_UPDATE":
-		if g, ok := decode[guildPayload](f.Data); ok && g.ID != "" {
+		g := decode[guildPayload](f.Data)
+		if g.ID != "" {
 			g.Channels, g.Threads = nil, nil
 			b.setGuild(g)
 			t.reopen(g.ID, "")
@@ -28,20 +29,16 @@ func (t *intake) takeGuildEvent(ctx context.Context, f gatewayEvent) bool {
 	case "GUILD_DELETE":
 		t.guildGone(f)
 	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
-		if c, ok := decode[channel](f.Data); ok {
-			b.setChannel(c)
-			t.reopen(c.Guild, c.ID)
-		}
+		c := decode[channel](f.Data)
+		b.setChannel(c)
+		t.reopen(c.Guild, c.ID)
 	case "CHANNEL_DELETE", "THREAD_DELETE":
-		if c, ok := decode[channel](f.Data); ok {
-			b.dropChannel(c.Guild, c.ID)
-			t.d.cursors.drop(func(id string, _ *cursor) bool { return id == c.ID })
-		}
+		c := decode[channel](f.Data)
+		b.dropChannel(c.Guild, c.ID)
+		t.d.cursors.drop(func(id string, _ *cursor) bool { return id == c.ID })
 	case "THREAD_LIST_SYNC":
-		if s, ok := decode[guildPayload](f.Data); ok {
-			for _, c := range s.Threads {
-				b.setChannel(c)
-			}
+		for _, c := range decode[guildPayload](f.Data).Threads {
+			b.setChannel(c)
 		}
 	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE", "GUILD_ROLE_DELETE":
 		t.role(f)
@@ -63,14 +60,11 @@ func (t *intake) reopen(guild, channel string) {
 }
 
 func (t *intake) role(f gatewayEvent) {
-	r, ok := decode[struct {
+	r := decode[struct {
 		Guild string    `json:"guild_id"`
 		ID    string    `json:"role_id"`
 		Role  guildRole `json:"role"`
 	}](f.Data)
-	if !ok {
-		return
-	}
 	t.d.cache.change(r.Guild, func(g *guild) {
 		delete(g.roles, r.ID)
 		if f.Type != "GUILD_ROLE_DELETE" {
@@ -82,12 +76,12 @@ func (t *intake) role(f gatewayEvent) {
 
 // member updates the bot's own roles.
 func (t *intake) member(f gatewayEvent) {
-	m, ok := decode[struct {
+	m := decode[struct {
 		Guild string `json:"guild_id"`
 		member
 	}](f.Data)
 	self, _ := t.d.cache.bot()
-	if ok && m.User != nil && m.User.ID == self.ID {
+	if m.User != nil && m.User.ID == self.ID {
 		t.d.cache.change(m.Guild, func(g *guild) { g.botRoles = m.Roles })
 		t.reopen(m.Guild, "")
 	}
@@ -96,10 +90,7 @@ func (t *intake) member(f gatewayEvent) {
 // ready handles the start of a new session. Missed messages of a guild are fetched when its GUILD_CREATE
 // arrives, others now.
 func (t *intake) ready(ctx context.Context, f gatewayEvent) {
-	r, ok := decode[ready](f.Data)
-	if !ok {
-		return
-	}
+	r := decode[ready](f.Data)
 	t.d.cache.setMe(r.User, r.App.ID)
 	named := make(map[string]bool, len(r.Guilds))
 	for _, g := range r.Guilds {
@@ -108,20 +99,20 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 			t.awaited[g.ID] = time.Now()
 		}
 	}
-	t.listed[f.Shard] = named
-	if f.Shard == 0 {
+	if f.Shard == 0 && t.listed[0] == nil {
 		t.d.responder.keepSynced(ctx, &t.jobs)
 	}
+	t.listed[f.Shard] = named
 	t.since[f.Shard], t.unseen = f.since, maxUnseen
 	t.session = newMembers()
 	for _, b := range t.backlogs {
-		if b.started && !b.gap && t.shardServes(b.guild, f.Shard) {
+		if b.started && !b.gap && t.serves(f.Shard, b.guild) {
 			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early
 		}
 	}
 	for _, id := range t.d.cursors.list() {
 		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.shardServes(cur.Guild, f.Shard) || t.backlogs[id] != nil {
+		if !ok || t.d.set.BackfillCount == 0 || !t.serves(f.Shard, cur.Guild) || t.backlogs[id] != nil {
 			continue
 		}
 		t.backlogs[id] = &backlog{guild: cur.Guild}
@@ -129,22 +120,17 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 			t.startFetch(ctx, id, t.backlogs[id])
 		}
 	}
-	for _, b := range t.backlogs {
-		if named[b.guild] {
-			b.announced = time.Now()
-		}
-	}
 }
 
-// shardServes reports whether a shard serves a guild; the first one serves direct messages.
-func (t *intake) shardServes(guild string, shard int) bool {
+// serves reports whether a shard receives the events of a guild.
+func (t *intake) serves(shard int, guild string) bool {
 	return shardOf(guild, t.d.feed.shards) == shard
 }
 
 // guild handles a guild that arrived. If it is unknown and READY did not list it, the bot was just added to it.
 func (t *intake) guild(ctx context.Context, f gatewayEvent) {
-	g, ok := decode[guildPayload](f.Data)
-	if !ok || g.ID == "" || g.Unavailable {
+	g := decode[guildPayload](f.Data)
+	if g.ID == "" || g.Unavailable {
 		return
 	}
 	fresh := !t.d.cache.known(g.ID) && !t.listed[f.Shard][g.ID]
@@ -204,8 +190,8 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 }
 
 func (t *intake) guildGone(f gatewayEvent) {
-	g, ok := decode[guildPayload](f.Data)
-	if !ok || g.ID == "" || g.Unavailable {
+	g := decode[guildPayload](f.Data)
+	if g.ID == "" || g.Unavailable {
 		return // an outage; the guild arrives again afterwards
 	}
 	if t.d.cache.known(g.ID) {

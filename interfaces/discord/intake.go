@@ -36,7 +36,7 @@ type intake struct {
 	unseen   int                     // how many unknown channels may still be fetched in this session
 	session  *members                // those that were fetched in this session
 	listed   map[int]map[string]bool // by shard: the guilds that READY named
-	awaited  map[string]time.Time    // those that have not arrived, with unknown channels to fetch: when READY came
+	awaited  map[string]time.Time    // those that have not arrived, with channels to fetch: when READY came
 
 	batch []core.Event
 	after []func()                // called once the batch is durable
@@ -52,8 +52,6 @@ type backlog struct {
 	gap     bool   // events are missing after the first intact ones
 	intact  int    // how many events come before the gap
 	guild   string
-
-	announced time.Time // when READY listed the guild, which has not arrived yet
 }
 
 type fetched struct {
@@ -95,7 +93,7 @@ func (t *intake) run(ctx context.Context) error {
 			t.d.feed.store(ctx, false)
 		}
 		done := t.commit(ctx)
-		t.d.feed.behind = !done || len(t.backlogs) > 0 || len(t.batch) > 0 || t.awaitsGuilds()
+		t.d.feed.behind = !done || len(t.backlogs) > 0 || len(t.batch) > 0 || len(t.awaited) > 0
 		if !done {
 			return nil
 		}
@@ -109,18 +107,12 @@ func (t *intake) run(ctx context.Context) error {
 	}
 }
 
-// awaitsGuilds reports whether messages in unknown channels may still have to be fetched, because their guilds were
-// announced a short while ago and have not arrived.
-func (t *intake) awaitsGuilds() bool {
-	maps.DeleteFunc(t.awaited, func(_ string, since time.Time) bool { return time.Since(since) >= t.d.timings.guilds })
-	return len(t.awaited) > 0
-}
-
 // startOverdue fetches channels whose guild was announced but has not arrived in time, and those whose last fetch
 // failed a while ago.
 func (t *intake) startOverdue(ctx context.Context) {
+	maps.DeleteFunc(t.awaited, func(_ string, since time.Time) bool { return time.Since(since) >= t.d.timings.guilds })
 	for id, b := range t.backlogs {
-		if time.Since(b.announced) >= t.d.timings.guilds {
+		if _, ok := t.awaited[b.guild]; !ok {
 			t.startFetch(ctx, id, b)
 		}
 	}
@@ -188,13 +180,13 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	if t.takeGuildEvent(ctx, f) {
 		return
 	}
-	head, ok := decode[struct {
+	head := decode[struct {
 		Channel string   `json:"channel_id"`
 		Guild   string   `json:"guild_id"`
 		Kind    *int     `json:"channel_type"`
 		Inner   *channel `json:"channel"` // of an interaction
 	}](f.Data)
-	if !ok || head.Channel == "" || f.Type != "INTERACTION_CREATE" && !strings.HasPrefix(f.Type, "MESSAGE_") {
+	if head.Channel == "" || f.Type != "INTERACTION_CREATE" && !strings.HasPrefix(f.Type, "MESSAGE_") {
 		return
 	}
 	c := head.Inner
@@ -247,22 +239,21 @@ func (t *intake) takeEvent(f gatewayEvent, p place) {
 	defer t.skipPanic(f.Type, f.call)
 	switch f.Type {
 	case "MESSAGE_CREATE":
-		if m, ok := decode[message](f.Data); ok {
-			t.takeMessage(&m, p)
-		}
+		m := decode[message](f.Data)
+		t.takeMessage(&m, p)
 	case "MESSAGE_UPDATE":
-		m, ok := decode[message](f.Data)
-		if !ok || m.Edited.IsZero() || m.Author == nil {
+		m := decode[message](f.Data)
+		if m.Edited.IsZero() || m.Author == nil {
 			return // Discord added a preview, which is not an edit
 		}
 		if out, ok := t.toCore(&m, p); ok {
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
-		gone, ok := decode[deletion](f.Data)
+		gone := decode[deletion](f.Data)
 		for _, id := range append(gone.IDs, gone.ID) {
 			m, known := t.eventMessage(gone.Channel, p, "deleted-"+id)
-			if ok && known && id != "" {
+			if known && id != "" {
 				t.batch = append(t.batch, core.Event{Kind: core.KindDeletion, Target: id, Message: m})
 			}
 		}
@@ -309,10 +300,10 @@ func (t *intake) eventMessage(channel string, p place, id string) (core.Message,
 
 // takeReaction handles added and removed reactions, including those that a moderator removed from a message.
 func (t *intake) takeReaction(f gatewayEvent, p place) {
-	r, ok := decode[reaction](f.Data)
+	r := decode[reaction](f.Data)
 	m, known := t.eventMessage(r.Channel, p, "reaction-"+r.Message)
 	self, _ := t.d.cache.bot()
-	if !ok || !known || r.Message == "" || r.User == self.ID && self.ID != "" {
+	if !known || r.Message == "" || r.User == self.ID && self.ID != "" {
 		return
 	}
 	e := core.Event{Kind: core.KindReaction, Target: r.Message, Data: line(r.Emoji.text(), 100)}

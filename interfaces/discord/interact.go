@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"synthbot/core"
@@ -49,7 +48,6 @@ const maxArrivals = 4000
 // responder responds to interactions, and registers the chat commands.
 type responder struct {
 	*account
-	synced  atomic.Bool   // keepSynced is running
 	changed chan struct{} // holds a token if the commands may have changed
 }
 
@@ -64,10 +62,10 @@ func (r *responder) isNew(id string) bool {
 // of other users' buttons, and returns nil. All others are acknowledged when they are on disk, or
 // a little before Discord would show them as failed.
 func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
-	i, ok := decode[interaction](data)
+	i := decode[interaction](data)
 	who := i.person()
 	switch {
-	case !ok || i.ID == "" || i.Token == "" || who == nil || !r.isNew(i.ID):
+	case i.ID == "" || i.Token == "" || who == nil || !r.isNew(i.ID):
 	case i.Type == interactComplete:
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
@@ -89,15 +87,13 @@ func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 // pressed buttons that only one user may press.
 func (r *responder) acknowledge(ctx context.Context, i *interaction, c *arrival) {
 	defer close(c.acknowledged)
-	limit := time.NewTimer(r.timings.acknowledge)
-	defer limit.Stop()
 	select {
 	case refused := <-c.decided:
 		if refused {
 			r.whisper(ctx, i, "That does not work here.")
 			return
 		}
-	case <-limit.C:
+	case <-time.After(r.timings.acknowledge):
 	case <-ctx.Done():
 	}
 	if i.Type == interactCommand {
@@ -150,8 +146,8 @@ func (r *responder) mayPress(custom, who string) bool {
 }
 
 func (t *intake) takeInteraction(f gatewayEvent, p place) {
-	i, ok := decode[interaction](f.Data)
-	if !ok || i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
+	i := decode[interaction](f.Data)
+	if i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
 		return
 	}
 	e, ok := t.d.responder.event(&i, p)
