@@ -51,21 +51,19 @@ type responder struct {
 	changed chan struct{} // holds a token if the commands may have changed
 }
 
-// isNew records an interaction, and reports whether it was not received before.
-func (r *responder) isNew(id string) bool {
-	known, _ := r.replies.arrived.Get(id)
-	r.replies.arrived.Put(id, &arrival{})
-	return known == nil
-}
-
 // handleArrival responds to interactions that the inbox does not need, such as completions and presses
 // of other users' buttons, and returns nil. All others are acknowledged when they are on disk, or
 // a little before Discord would show them as failed.
 func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	i := decode[interaction](data)
 	who := i.person()
+	known, _ := r.replies.arrived.Get(i.ID)
+	if i.ID == "" || i.Token == "" || who == nil || known != nil {
+		return nil
+	}
+	c := &arrival{pending: i.pending(), decided: make(chan bool, 1), acknowledged: make(chan struct{})}
+	r.replies.arrived.Put(i.ID, c)
 	switch {
-	case i.ID == "" || i.Token == "" || who == nil || !r.isNew(i.ID):
 	case i.Type == interactComplete:
 		r.background(ctx, func(ctx context.Context) { r.complete(ctx, &i) })
 	case i.Type == interactPress && !r.mayPress(i.Data.Custom, who.ID):
@@ -73,8 +71,6 @@ func (r *responder) handleArrival(ctx context.Context, data []byte) *arrival {
 	case i.Type == interactPress && i.Message != nil && strings.HasPrefix(i.Data.Custom, pressField+":"):
 		r.background(ctx, func(ctx context.Context) { r.respond(ctx, &i, answerField, fieldWindow(&i)) })
 	case i.Type == interactPress || i.Type == interactFilled || i.Type == interactCommand:
-		c := &arrival{pending: i.pending(), decided: make(chan bool, 1), acknowledged: make(chan struct{})}
-		r.replies.arrived.Put(i.ID, c)
 		if !r.background(ctx, func(ctx context.Context) { r.acknowledge(ctx, &i, c) }) {
 			close(c.acknowledged)
 		}
@@ -147,9 +143,6 @@ func (r *responder) mayPress(custom, who string) bool {
 
 func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	i := decode[interaction](f.Data)
-	if i.Type != interactPress && i.Type != interactFilled && i.Type != interactCommand {
-		return
-	}
 	e, ok := t.d.responder.event(&i, p)
 	if !ok {
 		f.call.decide(true)
