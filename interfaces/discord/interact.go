@@ -143,7 +143,7 @@ func (r *responder) mayPress(custom, who string) bool {
 
 func (t *intake) takeInteraction(f gatewayEvent, p place) {
 	i := decode[interaction](f.Data)
-	e, ok := t.d.responder.event(&i, p)
+	e, ok := t.interactionEvent(&i, p)
 	if !ok {
 		f.call.decide(true)
 		return
@@ -170,32 +170,30 @@ func (r *responder) respond(ctx context.Context, i *interaction, kind int, data 
 	}
 }
 
-// event converts an interaction for the inbox; ok is false if it makes no sense here.
-func (r *responder) event(i *interaction, p place) (e core.Event, ok bool) {
-	path, scopes, err := r.cache.path(i.Channel, p)
+// interactionEvent converts an interaction; ok is false if it makes no sense here.
+func (t *intake) interactionEvent(i *interaction, p place) (e core.Event, ok bool) {
+	m, ok := t.eventMessage(i.Channel, p, i.ID)
 	who := i.person()
-	if err != nil || who == nil {
+	if !ok || who == nil {
 		return e, false
 	}
-	locale := line(i.Locale, 35)
-	r.cache.locales.Put(strings.Clone(who.ID), locale)
-	e = core.Event{Message: core.Message{
-		Path: path, ID: i.ID, Scopes: scopes, Private: p.private(), Locale: locale, Time: idTime(i.ID),
-		Ahead: r.rest.ClockAhead(), Author: r.cache.author(who, i.Member, p), Addressed: core.AddressedMention,
-	}}
-	if e.Message.Private {
-		e.Message.Addressed = core.AddressedDirect
+	m.Locale, m.Author, m.Addressed = line(i.Locale, 35), t.d.cache.author(who, i.Member, p), core.AddressedMention
+	t.d.cache.locales.Put(strings.Clone(who.ID), m.Locale)
+	if m.Private {
+		m.Addressed = core.AddressedDirect
 	}
-	if e.Message.Time.IsZero() {
-		e.Message.Time, e.Message.Ahead = r.opt.Clock(), 0
+	made := idTime(i.ID)
+	if !made.IsZero() {
+		m.Time, m.Ahead = made, t.d.rest.ClockAhead()
 	}
+	e.Message = m
 	switch {
 	case i.Type != interactCommand:
 		ok = i.fillPress(&e)
 	case i.Data.Type == typeMessage:
-		ok = r.fillMenu(&e, i)
+		ok = t.d.responder.fillMenu(&e, i)
 	default:
-		ok = r.fillCommand(&e, i)
+		ok = t.d.responder.fillCommand(&e, i)
 	}
 	return e, ok
 }
@@ -256,10 +254,7 @@ func (r *responder) fillCommand(e *core.Event, i *interaction) bool {
 // fillMenu fills the event of the command in the context menu of a message, which becomes a foreign text with
 // its author.
 func (r *responder) fillMenu(e *core.Event, i *interaction) bool {
-	m, ok := i.Data.Resolved.Messages[i.Data.Target]
-	if !ok {
-		return false
-	}
+	m := i.Data.Resolved.Messages[i.Data.Target] // zero if it is missing
 	m.Channel = i.Channel
 	said := core.Foreign{Kind: core.ForeignForward, Text: r.cache.reader(&m, i.Guild).fullText(&m), Time: m.Time.Time}
 	if m.Author != nil {
