@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -133,9 +133,8 @@ func appCommandOf(s command.Spec) appCommand {
 	var optional []appOption
 	for _, a := range s.Args {
 		o := appOption{Type: optionText, Name: a.Name, Brief: cmp.Or(line(a.Brief, 100), a.Name), Required: a.Required}
-		if len(a.Choices) > maxChoices {
-			o.Complete = true
-		} else {
+		o.Complete = len(a.Choices) > maxChoices
+		if !o.Complete {
 			o.Choices = choices(a.Choices)
 		}
 		if o.Required {
@@ -233,27 +232,20 @@ func (r *responder) syncOne(ctx context.Context, guild string, list []appCommand
 	if len(list) == 0 && sums[guild] == "" {
 		return nil // nothing is registered
 	}
-	body, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
+	body, _ := json.Marshal(list)
 	_, app := r.cache.bot()
-	sum := sha256.Sum256(append(slices.Clip(body), app...))
-	mark := hex.EncodeToString(sum[:])
+	mark := fmt.Sprintf("%x", sha256.Sum256(append(slices.Clip(body), app...)))
 	if sums[guild] == mark {
 		return nil
 	}
-	q := rest.Request{
-		Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: json.RawMessage(body),
-	}
+	q := rest.Request{Method: "PUT", Route: "/applications/{}/commands", IDs: []string{app}, Body: list}
 	if guild != "" {
 		q.Route, q.IDs = "/applications/{}/guilds/{}/commands", []string{app, guild}
 	}
-	err = r.rest.Do(ctx, q)
-	switch {
-	case err != nil && closedTo(err) && len(list) == 0:
+	switch err := r.rest.Do(ctx, q); {
+	case closedTo(err) && len(list) == 0:
 		// The bot has left the guild, and its commands are gone.
-	case err != nil && closedTo(err):
+	case closedTo(err):
 		r.notifyOnce("commands "+guild, "the chat commands cannot be registered in the guild "+guild+
 			": invite the bot with the scope applications.commands, or remove the guild from command_guilds")
 		return err
@@ -283,14 +275,8 @@ func (r *responder) complete(ctx context.Context, i *interaction) {
 // matching returns the choices that begin with a text, then those that contain it elsewhere.
 func matching(choices []string, text string) []string {
 	text = strings.ToLower(strings.TrimSpace(text))
-	var first, then []string
-	for _, c := range choices {
-		switch at := strings.Index(strings.ToLower(c), text); {
-		case at == 0:
-			first = append(first, c)
-		case at > 0:
-			then = append(then, c)
-		}
-	}
-	return append(first, then...)
+	at := func(choice string) int { return strings.Index(strings.ToLower(choice), text) }
+	found := slices.DeleteFunc(slices.Clone(choices), func(c string) bool { return at(c) < 0 })
+	sorting.SortStable(found, func(a, b string) int { return min(at(a), 1) - min(at(b), 1) })
+	return found
 }
