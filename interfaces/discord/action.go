@@ -22,8 +22,8 @@ const sendTime = 15 * time.Minute
 
 const (
 	pathProperty = `"interface_path":{"type":"string","title":"place","description":"Where; left out: here."}`
-	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message",
-"description":"The message's id."}`
+	idProperty   = `"message_id":{"type":["string","integer"],"pattern":"^[1-9][0-9]{0,19}$","title":"message",` +
+		`"description":"The message's id."}`
 )
 
 const messageSchema = `{"type":"object","title":"Send a message","properties":{
@@ -38,40 +38,11 @@ const messageSchema = `{"type":"object","title":"Send a message","properties":{
 "priority":{"enum":["low","normal","high"]}
 },"additionalProperties":false}`
 
-const editSchema = `{"type":"object","title":"Change a message","properties":{` + idProperty + `,
-"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."},` + pathProperty + `
-},"required":["message_id","text"],"additionalProperties":false}`
-
-const deleteSchema = `{"type":"object","title":"Delete a message","properties":{` + idProperty + `,` + pathProperty + `
-},"required":["message_id"],"additionalProperties":false}`
-
-const reactSchema = `{"type":"object","title":"React to a message","properties":{` + idProperty + `,
-"emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji",
-"description":"One emoji, or name:id of one of the server's."},
-"remove":{"type":"boolean","description":"Take it back."},` + pathProperty + `
-},"required":["message_id","emoji"],"additionalProperties":false}`
-
-const fileSchema = `{"type":"object","title":"Send a file","properties":{
-"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"},
-"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."},
-"text":{"type":"string","description":"What to say with it."},` + pathProperty + `
-},"required":["name","content"],"additionalProperties":false}`
-
-const threadSchema = `{"type":"object","title":"Open a thread","properties":{
-"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"},
-"text":{"type":"string","title":"text","description":"The first message; needed in a forum."},
-"message_id":{"type":["string","integer"],"maxLength":32,
-"description":"The message to begin it from."},` + pathProperty + `
-},"required":["name"],"additionalProperties":false}`
-
-const threadOutput = `{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`
-
-const pollSchema = `{"type":"object","title":"Start a poll","properties":{
-"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"},
-"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}},
-"hours":{"type":"integer","minimum":1,"maximum":768,"default":24},
-"multiple":{"type":"boolean","description":"Several answers are allowed."},` + pathProperty + `
-},"required":["question","answers"],"additionalProperties":false}`
+// object returns the schema of an object.
+func object(title, required string, properties ...string) json.RawMessage {
+	return json.RawMessage(`{"type":"object","title":"` + title + `","properties":{` + strings.Join(properties, ",") +
+		`},"required":[` + required + `],"additionalProperties":false}`)
+}
 
 // Actions returns the actions for the model. The message action can send to other places. The others
 // work in the place of the turn and below it.
@@ -121,7 +92,8 @@ func (d *Driver) messageAction() core.Action {
 func (d *Driver) actionsOnMessages() []core.Action {
 	list := []core.Action{{
 		Name: "edit_" + d.opt.Name, Brief: "Change the text of one of your own Discord messages",
-		Schema: json.RawMessage(editSchema),
+		Schema: object("Change a message", `"message_id","text"`, idProperty,
+			`"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."}`, pathProperty),
 		Examples: action.Guide("Replaces the text of a message that you wrote.",
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
@@ -129,7 +101,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 		Effects: core.EffectRewrites, Check: d.checkEdit, Do: actionOf(d, d.edit),
 	}, {
 		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
-		Schema: json.RawMessage(deleteSchema),
+		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
 		Examples: action.Guide("Deletes a message for everybody.",
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
@@ -137,7 +109,10 @@ func (d *Driver) actionsOnMessages() []core.Action {
 		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: actionOf(d, d.remove),
 	}, {
 		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
-		Schema: json.RawMessage(reactSchema),
+		Schema: object("React to a message", `"message_id","emoji"`, idProperty,
+			`"emoji":{"type":"string","minLength":1,"maxLength":64,"title":"emoji",`+
+				`"description":"One emoji, or name:id of one of the server's."}`,
+			`"remove":{"type":"boolean","description":"Take it back."}`, pathProperty),
 		Examples: action.Guide("Puts an emoji under a message, or takes it back.",
 			"When a word would be too much: thanks, agreement, a laugh.",
 			[]string{"One emoji at a time.", "An emoji of the server is written name:id."},
@@ -155,7 +130,11 @@ func (d *Driver) actionsOnMessages() []core.Action {
 // postingActions returns the actions that post something other than a text message.
 func (d *Driver) postingActions() []core.Action {
 	return []core.Action{{
-		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel", Schema: json.RawMessage(fileSchema),
+		Name: "file_" + d.opt.Name, Brief: "Send a text file to a Discord channel",
+		Schema: object("Send a file", `"name","content"`,
+			`"name":{"type":"string","minLength":1,"maxLength":100,"title":"file name"}`,
+			`"content":{"type":"string","minLength":1,"title":"content","description":"The file's text."}`,
+			`"text":{"type":"string","description":"What to say with it."}`, pathProperty),
 		Examples: action.Guide("Sends a file made of text: code, a list, a document.",
 			"When somebody wants something to keep, or it is too long to read in a chat.",
 			[]string{"name needs an ending (.md, .py, .csv).", "content is the whole file."},
@@ -164,16 +143,26 @@ func (d *Driver) postingActions() []core.Action {
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: actionOf(d, d.file),
 	}, {
 		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
-		Schema: json.RawMessage(threadSchema),
+		Schema: object("Open a thread", `"name"`, `"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"}`,
+			`"text":{"type":"string","title":"text","description":"The first message; needed in a forum."}`,
+			`"message_id":{"type":["string","integer"],"maxLength":32,"description":"The message to begin it from."}`,
+			pathProperty),
 		Examples: action.Guide("Opens a thread in this channel, from a message of it, or a post in this forum.",
 			"When somebody asks for a thread, or a talk deserves a place of its own.",
 			[]string{"Threads have no threads.", "A post in a forum needs text."},
 			core.NewExample("A thread from a message", `{"name":"Summer trip","message_id":"1043221189"}`),
 			core.NewExample("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
-		Output: json.RawMessage(threadOutput), Effects: core.EffectWrites, Timeout: time.Minute,
+		Output: json.RawMessage(
+			`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
+		Effects: core.EffectWrites, Timeout: time.Minute,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: actionOf(d, d.thread),
 	}, {
-		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel", Schema: json.RawMessage(pollSchema),
+		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel",
+		Schema: object("Start a poll", `"question","answers"`,
+			`"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"}`,
+			`"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}}`,
+			`"hours":{"type":"integer","minimum":1,"maximum":768,"default":24}`,
+			`"multiple":{"type":"boolean","description":"Several answers are allowed."}`, pathProperty),
 		Examples: action.Guide("Asks everybody in the channel to choose.",
 			"When several people have to decide something.",
 			[]string{"At most 10 answers of at most 55 characters.", "A poll cannot be changed later."},
