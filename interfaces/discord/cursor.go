@@ -32,7 +32,6 @@ type cursor struct {
 	failed time.Time // when fetching the messages after Last failed; zero: none are missing
 }
 
-// newest returns the newest known message of the channel.
 func (c *cursor) newest() string {
 	return slices.MaxFunc([]string{c.Last, c.Said}, compareIDs)
 }
@@ -130,20 +129,6 @@ func (c *cursors) recordFetch(channel string, p place, last string, failed time.
 	}
 }
 
-// failedBefore returns the guilds of the channels whose fetch failed before a time, by channel.
-func (c *cursors) failedBefore(t time.Time) map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	guilds := make(map[string]string)
-	for id, cur := range c.all {
-		if !cur.failed.IsZero() && cur.failed.Before(t) {
-			guilds[id] = cur.Guild
-		}
-	}
-	return guilds
-}
-
-// recordSent records a message that the bot has sent.
 func (c *cursors) recordSent(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,11 +172,17 @@ func (c *cursors) byLastUse() []string {
 	})
 }
 
-// list returns the channels in the order of byLastUse.
-func (c *cursors) list() []string {
+// each calls yield with a copy of each cursor, in the order of byLastUse. Meanwhile, cursors may change.
+func (c *cursors) each(yield func(channel string, cur cursor) bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.byLastUse()
+	channels := c.byLastUse()
+	c.mu.Unlock()
+	for _, id := range channels {
+		cur, ok := c.get(id)
+		if ok && !yield(id, cur) {
+			return
+		}
+	}
 }
 
 func (c *cursors) get(channel string) (cursor, bool) {

@@ -171,8 +171,8 @@ func TestCursorsThatAreLoaded(t *testing.T) {
 	}
 	put := func(text string) { _ = state.Put(t.Context(), cursorKey, []byte(text)) }
 	put(`{"5":{"last":"100"},"6":null}`)
-	if err := c.load(t.Context()); err != nil || !slices.Equal(c.list(), []string{"5"}) {
-		t.Errorf("got %v, %v, want channel 5", c.list(), err)
+	if err := c.load(t.Context()); err != nil || !slices.Equal(channels(c), []string{"5"}) {
+		t.Errorf("got %v, %v, want channel 5", channels(c), err)
 	}
 	put(`{"7":`)
 	if err := newCursors(state).load(t.Context()); err == nil || !strings.Contains(err.Error(), cursorKey) {
@@ -210,7 +210,7 @@ func TestCursorsThatAreDropped(t *testing.T) {
 		if err := c.flush(t.Context(), false); err != nil || state.writes != step.writes {
 			t.Errorf("step %d: %v; written %d times, want %d", i, err, state.writes, step.writes)
 		}
-		if left := c.list(); fmt.Sprint(slices.Sorted(slices.Values(left))) != step.left {
+		if left := channels(c); fmt.Sprint(slices.Sorted(slices.Values(left))) != step.left {
 			t.Errorf("step %d: got %v, want %s", i, left, step.left)
 		}
 	}
@@ -274,7 +274,7 @@ func TestCursorsByLastUse(t *testing.T) {
 	for id, minutes := range map[string][2]int{"1": {3, 9}, "2": {5, 6}, "3": {5, 7}, "4": {9, 0}, "5": {3, 10}} {
 		c.all[id] = &cursor{Awake: noon(minutes[0]), Seen: noon(minutes[1])}
 	}
-	if got := c.list(); !slices.Equal(got, []string{"4", "3", "2", "5", "1"}) {
+	if got := channels(c); !slices.Equal(got, []string{"4", "3", "2", "5", "1"}) {
 		t.Errorf("got %q, want 4, 3, 2, 5, 1", got)
 	}
 }
@@ -302,6 +302,14 @@ func TestCursorsThatCannotBeStored(t *testing.T) {
 	})
 }
 
+// channels returns the channels of the cursors, in their order.
+func channels(c *cursors) (list []string) {
+	for id := range c.each {
+		list = append(list, id)
+	}
+	return list
+}
+
 // TestCursorWaitsForMissedMessages: while messages could not be fetched, the cursor of a channel stays before them,
 // also of a channel that was unknown.
 func TestCursorWaitsForMissedMessages(t *testing.T) {
@@ -313,15 +321,12 @@ func TestCursorWaitsForMissedMessages(t *testing.T) {
 	if cur, _ := c.get("1"); cur.Last != "10" || cur.newest() != "20" {
 		t.Errorf("got %+v, want 10 as the last and 20 as the newest message", cur)
 	}
-	if got := c.failedBefore(now); len(got) != 0 {
-		t.Errorf("due at once: %v", got)
-	}
-	if got := c.failedBefore(now.Add(1)); got["1"] != guildID {
-		t.Errorf("due later: %v", got)
+	if cur, _ := c.get("1"); cur.failed != now || cur.Guild != guildID {
+		t.Errorf("got %+v, want a failure now", cur)
 	}
 	c.recordFetch("1", place{Guild: guildID}, "10", time.Time{})
 	c.recordStored("1", place{Guild: guildID}, "15", now, false)
-	if cur, _ := c.get("1"); cur.Last != "15" || len(c.failedBefore(now.Add(1))) != 0 {
+	if cur, _ := c.get("1"); cur.Last != "15" || !cur.failed.IsZero() {
 		t.Errorf("after they were fetched: got %+v", cur)
 	}
 	c.recordFetch("2", place{}, "10", time.Time{})

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -106,13 +107,13 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 	t.since[f.Shard], t.unseen = f.since, maxUnseen
 	t.session = newMembers()
 	for _, b := range t.backlogs {
-		if b.started && !b.gap && t.serves(f.Shard, b.guild) {
+		if b.started && !b.gap && shardOf(b.guild, t.d.feed.shards) == f.Shard {
 			b.gap, b.intact = true, len(b.events) // what is being fetched may have been fetched too early
 		}
 	}
-	for _, id := range t.d.cursors.list() {
-		cur, ok := t.d.cursors.get(id)
-		if !ok || t.d.set.BackfillCount == 0 || !t.serves(f.Shard, cur.Guild) || t.backlogs[id] != nil {
+	for id, cur := range t.d.cursors.each {
+		served := shardOf(cur.Guild, t.d.feed.shards) == f.Shard
+		if t.d.set.BackfillCount == 0 || !served || t.backlogs[id] != nil {
 			continue
 		}
 		t.backlogs[id] = &backlog{guild: cur.Guild}
@@ -120,11 +121,6 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 			t.startFetch(ctx, id, t.backlogs[id])
 		}
 	}
-}
-
-// serves reports whether a shard receives the events of a guild.
-func (t *intake) serves(shard int, guild string) bool {
-	return shardOf(guild, t.d.feed.shards) == shard
 }
 
 // guild handles a guild that arrived. If it is unknown and READY did not list it, the bot was just added to it.
@@ -149,12 +145,11 @@ func (t *intake) guild(ctx context.Context, f gatewayEvent) {
 // fetchMissed fetches missed messages in the known channels of a guild that has arrived.
 func (t *intake) fetchMissed(ctx context.Context, g guildPayload) {
 	channels := g.all()
-	for _, id := range t.d.cursors.list() {
+	for id, cur := range t.d.cursors.each {
 		b := t.backlogs[id]
 		if b == nil || b.started || b.guild != g.ID {
 			continue
 		}
-		cur, _ := t.d.cursors.get(id)
 		i := slices.IndexFunc(channels, func(c channel) bool { return c.ID == id })
 		if i >= 0 && len(b.events) == 0 && !newer(channels[i].Last, cur.Last) {
 			delete(t.backlogs, id) // there are no newer messages
@@ -195,7 +190,7 @@ func (t *intake) guildGone(f gatewayEvent) {
 		return // an outage; the guild arrives again afterwards
 	}
 	if t.d.cache.known(g.ID) {
-		t.membership(g.ID, "removed", t.d.opt.Clock())
+		t.membership(g.ID, "removed", time.Time{})
 	}
 	t.d.cache.dropGuild(g.ID)
 	t.d.cursors.drop(func(_ string, cur *cursor) bool { return cur.Guild == g.ID })
@@ -206,9 +201,7 @@ func (t *intake) membership(guild, what string, at time.Time) {
 	if err != nil {
 		return
 	}
-	if at.IsZero() {
-		at = t.d.opt.Clock()
-	}
+	at = cmp.Or(at, t.d.opt.Clock())
 	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
 		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at,
 	}})

@@ -116,9 +116,9 @@ func (t *intake) startOverdue(ctx context.Context) {
 			t.startFetch(ctx, id, b)
 		}
 	}
-	for id, guild := range t.d.cursors.failedBefore(time.Now().Add(-refetchAfter)) {
-		if t.backlogs[id] == nil {
-			t.startFetch(ctx, id, &backlog{guild: guild})
+	for id, cur := range t.d.cursors.each {
+		if !cur.failed.IsZero() && time.Since(cur.failed) > refetchAfter && t.backlogs[id] == nil {
+			t.startFetch(ctx, id, &backlog{guild: cur.Guild})
 		}
 	}
 }
