@@ -169,29 +169,19 @@ func (t *intake) addMembers(ctx context.Context, session *members, guild string,
 		if m.Author == nil || m.Author.Bot || m.Webhook != "" || m.Member != nil {
 			continue
 		}
-		var err error
-		if m.Member, err = t.memberOf(ctx, session, guild, m.Author.ID); err != nil {
-			t.d.log.Warn("authors of missed messages not fetched", "guild", guild, "err", err)
-			return
+		key := [2]string{guild, m.Author.ID}
+		known, ok := session.known.Get(key)
+		if !ok && session.left.Add(-1) >= 0 {
+			known = &member{}
+			switch err := t.d.rest.Get(ctx, known, "/guilds/{}/members/{}", guild, m.Author.ID); {
+			case rest.NotFound(err):
+				known = nil
+			case err != nil:
+				t.d.log.Warn("authors of missed messages not fetched", "guild", guild, "err", err)
+				return
+			}
+			session.known.Put(key, known)
 		}
+		m.Member = known
 	}
-}
-
-// memberOf fetches a user's member; nil if there is none, or if the limit of this session is reached.
-func (t *intake) memberOf(ctx context.Context, session *members, guild, id string) (*member, error) {
-	key := [2]string{guild, id}
-	found, ok := session.known.Get(key)
-	if ok || session.left.Add(-1) < 0 {
-		return found, nil
-	}
-	got := &member{}
-	err := t.d.rest.Get(ctx, got, "/guilds/{}/members/{}", guild, id)
-	if rest.NotFound(err) {
-		got, err = nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	session.known.Put(key, got)
-	return got, nil
 }

@@ -64,10 +64,11 @@ func (r *replies) add(p pending) {
 	r.update(func(all map[string]pending) { all[p.ID] = p })
 }
 
-// list returns the commands that match accepts, the oldest first.
+// list returns the commands that can still be answered and that match accepts, the oldest first.
 func (r *replies) list(match func(pending) bool) []pending {
-	all, _ := r.stored()
-	maps.DeleteFunc(all, func(_ string, p pending) bool { return !match(p) })
+	var all map[string]pending
+	_ = driver.Load(context.Background(), r.state, repliesKey, &all) // without them, messages are sent instead
+	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() || !match(p) })
 	return sorting.Sorted(maps.Values(all), func(a, b pending) int { return a.At.Compare(b.At) })
 }
 
@@ -92,13 +93,6 @@ func (r *replies) answer(p pending) {
 // drop removes a command whose turn has ended, or that cannot be answered.
 func (r *replies) drop(p pending) {
 	r.update(func(all map[string]pending) { delete(all, p.ID) })
-}
-
-// stored returns the commands that can still be answered, by id.
-func (r *replies) stored() (all map[string]pending, err error) {
-	err = driver.Load(context.Background(), r.state, repliesKey, &all)
-	maps.DeleteFunc(all, func(_ string, p pending) bool { return p.over() })
-	return all, err
 }
 
 // update calls change with the commands that can still be answered, and stores the result.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"synthbot/core"
 	"synthbot/core/driver"
@@ -40,15 +41,9 @@ func (d *Driver) Part() string {
 
 // Serves reports whether this Driver receives the events of a place.
 func (d *Driver) Serves(place core.Path) bool {
-	e := place.Elements()
-	if len(e) == 0 || e[0] != d.opt.Name {
-		return false
-	}
-	guild := ""
-	if len(e) > 1 {
-		guild = e[1]
-	}
-	return d.gateway.Only == 0 || shardOf(guild, d.set.shards) == d.gateway.Only-1
+	name, below, _ := strings.Cut(place.String(), "/")
+	guild, _, _ := strings.Cut(below, "/")
+	return name == d.opt.Name && (d.gateway.Only == 0 || shardOf(guild, d.set.shards) == d.gateway.Only-1)
 }
 
 // shardOf returns the shard that receives the events of a guild, from 0. What belongs to no guild, such as

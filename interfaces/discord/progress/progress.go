@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,11 +96,7 @@ func (p *Progress) Touch(shard int, now time.Time) {
 func (p *Progress) Until(shard int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until, known := p.shards[shard]
-	if !known {
-		until = p.saved
-	}
-	return until
+	return cmp.Or(p.shards[shard], p.saved)
 }
 
 // ReceivedUntil returns until when all shards have received everything; zero if unknown. count is the number of
