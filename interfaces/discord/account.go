@@ -157,7 +157,6 @@ func (a *account) channelFor(ctx context.Context, to core.Path) (string, error) 
 	return channel, nil
 }
 
-// notify informs the admins, and the log.
 func (a *account) notify(text string) {
 	text = a.opt.Name + ": " + text
 	a.log.Warn(text)

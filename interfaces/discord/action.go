@@ -38,7 +38,6 @@ const messageSchema = `{"type":"object","title":"Send a message","properties":{
 "priority":{"enum":["low","normal","high"]}
 },"additionalProperties":false}`
 
-// object returns the schema of an object.
 func object(title, required string, properties ...string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","title":"` + title + `","properties":{` + strings.Join(properties, ",") +
 		`},"required":[` + required + `],"additionalProperties":false}`)
@@ -188,7 +187,6 @@ func (d *Driver) checkEdit(ctx context.Context, call core.Call) error {
 	return err
 }
 
-// singleMessage converts a text that must fit into one message.
 func (a *account) singleMessage(text string) (string, error) {
 	texts := markup.Writer{Quiet: !a.set.Previews}.Messages(text)
 	if len(texts) != 1 {
@@ -277,7 +275,6 @@ type threadCall struct {
 	ID   messageID `json:"message_id"`
 }
 
-// thread opens a thread, or a post in a forum.
 func (d *Driver) thread(ctx context.Context, _ core.Call, p threadCall, at destination) (out core.Result, err error) {
 	known, err := d.locate(ctx, at.channel, rest.MaxTries)
 	if err != nil {

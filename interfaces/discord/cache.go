@@ -237,7 +237,6 @@ func (c *cache) roleName(guild, id string) string {
 	return c.guild(guild).roles[id].name
 }
 
-// rank returns a member's rank in a place, according to their permissions.
 func (c *cache) rank(p place, id string, m *member) core.Rank {
 	if m == nil || p.Guild == "" {
 		return core.RankMember
@@ -318,7 +317,6 @@ func (c *cache) path(id string, p place) (core.Path, []core.Path, error) {
 	return path, []core.Path{scope}, err
 }
 
-// pathOf returns the path of a known channel.
 func (c *cache) pathOf(id string) (core.Path, error) {
 	p, _ := c.place(id)
 	path, _, err := c.path(id, p)

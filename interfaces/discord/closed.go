@@ -25,7 +25,6 @@ type refusal struct {
 	since time.Time
 }
 
-// refused returns an error if a channel is closed, else nil.
 func (t *closedChannels) refused(channel string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,14 +67,12 @@ func closedTo(err error) bool {
 	return true
 }
 
-// replyWithoutHistory is the error code of a reply in a channel whose history the bot may not read. Other
-// messages can be sent there.
-const replyWithoutHistory = 160002
+// Codes of errors.
+const (
+	missingPermission   = 50013
+	replyWithoutHistory = 160002 // the bot may not read the channel's history, but may send other messages there
+)
 
-// missingPermission is the error code of a missing permission.
-const missingPermission = 50013
-
-// lacksPermission reports whether the bot lacks a permission for a request.
 func lacksPermission(err error) bool { return rest.Refusal(err).Code == missingPermission }
 
 // markClosed marks a channel if err means that it is closed, and informs the admins once. If only files or polls

@@ -64,7 +64,6 @@ type appChoice struct {
 	Value string `json:"value"`
 }
 
-// spec returns the command with a name; it is empty if there is none.
 func (r *responder) spec(name string) command.Spec {
 	for _, s := range r.opt.Commands() {
 		if s.Name == name {

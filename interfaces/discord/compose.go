@@ -122,7 +122,6 @@ const (
 	maxFieldValue  = 1024
 )
 
-// embeds checks and renders the embeds of a message.
 func embeds(list []embedPayload) ([]embedPayload, error) {
 	if len(list) > maxEmbeds {
 		return nil, core.Errorf(core.Invalid, "embeds: at most %d are allowed", maxEmbeds)

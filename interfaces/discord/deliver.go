@@ -23,7 +23,6 @@ type destination struct {
 	commands []pending // the commands among them, the oldest first, as of the message that is being sent
 }
 
-// answersCommand reports whether the turn answers a command.
 func (at *destination) answersCommand(p pending) bool {
 	return p.Channel == at.channel && slices.Contains(at.answers, p.ID)
 }
@@ -264,7 +263,6 @@ func (a *account) search(
 	return "", nil
 }
 
-// matches reports whether a message in a channel has this content.
 func (m *outgoing) matches(there *message) bool {
 	if strings.TrimSpace(there.Content) != strings.TrimSpace(m.Content) ||
 		len(there.Attachments) != len(m.files) || len(there.Embeds) < len(m.Embeds) {

@@ -91,7 +91,6 @@ func shorten(text string, units int) string {
 	return markdown.Split(text, units-1, markdown.UTF16)[0] + "…"
 }
 
-// unfitCharacters matches what a file's name must not contain.
 var unfitCharacters = txt.Pattern(`[^\pL\pN._-]+`)
 
 // refreshed requests a new address of a file, because the signatures of addresses expire.

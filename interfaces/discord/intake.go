@@ -73,7 +73,6 @@ func newIntake(d *Driver, in core.Inbox) *intake {
 	return t
 }
 
-// run handles events until ctx ends.
 func (t *intake) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer t.jobs.Wait()
@@ -168,7 +167,6 @@ func (t *intake) commit(ctx context.Context) bool {
 	return true
 }
 
-// skip logs that an event can never be stored.
 func (t *intake) skip(e *core.Event, err error) {
 	t.d.log.Error("event skipped: it cannot be stored", "path", e.Message.Path, "id", e.Message.ID, "err", err)
 }
@@ -246,7 +244,8 @@ func (t *intake) takeEvent(f gatewayEvent, p place) {
 		if m.Edited.IsZero() || m.Author == nil {
 			return // Discord added a preview, which is not an edit
 		}
-		if out, ok := t.toCore(&m, p); ok {
+		if out, ok := t.d.cache.toCore(&m, p); ok {
+			out.Ahead = t.d.rest.ClockAhead()
 			t.batch = append(t.batch, core.Event{Kind: core.KindEdit, Message: out})
 		}
 	case "MESSAGE_DELETE", "MESSAGE_DELETE_BULK":
@@ -271,7 +270,8 @@ func (t *intake) takeMessage(m *message, p place) {
 	id, channel, at := m.ID, m.Channel, t.d.opt.Clock()
 	self, _ := t.d.cache.bot()
 	own := m.Author != nil && m.Author.ID == self.ID
-	out, ok := t.toCore(m, p)
+	out, ok := t.d.cache.toCore(m, p)
+	out.Ahead = t.d.rest.ClockAhead()
 	if ok && p.Guild == "" {
 		// A user who writes accepts direct messages again. Channels of guilds have other events for that.
 		t.d.closed.clearWhere(func(id string) bool { return id == channel })
@@ -282,13 +282,6 @@ func (t *intake) takeMessage(m *message, p place) {
 	}
 	awake := own || ok && out.Addressed != ""
 	t.after = append(t.after, func() { t.d.cursors.recordStored(channel, p, id, at, awake) })
-}
-
-// toCore converts a message of Discord; ok is false if it is not for the inbox. See cache.toCore.
-func (t *intake) toCore(m *message, p place) (core.Message, bool) {
-	out, ok := t.d.cache.toCore(m, p)
-	out.Ahead = t.d.rest.ClockAhead()
-	return out, ok
 }
 
 // eventMessage returns the core.Message of an event that concerns another message, such as a deletion. ok is false

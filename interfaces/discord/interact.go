@@ -125,7 +125,6 @@ func (r *responder) background(ctx context.Context, f func(context.Context)) boo
 	})
 }
 
-// person returns the user who caused the interaction.
 func (i *interaction) person() *user {
 	if i.Member != nil && i.Member.User != nil {
 		return i.Member.User

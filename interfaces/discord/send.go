@@ -114,7 +114,6 @@ func (m *messageID) UnmarshalJSON(text []byte) error {
 
 var snowflake = txt.Pattern(`^[0-9]{1,20}$`)
 
-// checkMessage checks a message before anything is sent.
 func (d *Driver) checkMessage(ctx context.Context, call core.Call) error {
 	s, _, err := readCall[messagePayload](ctx, d, call)
 	if err == nil {

@@ -162,7 +162,6 @@ func (c *conn) send(op int, data any) error {
 	return c.ws.WriteJSON(map[string]any{"op": op, "d": data})
 }
 
-// resume requests to resume a session.
 func (c *conn) resume(token secret.Secret, s Session) error {
 	c.seq.Store(s.Seq)
 	return c.send(opResume, map[string]any{"token": "Bot " + token.Reveal(), "session_id": s.ID, "seq": s.Seq})

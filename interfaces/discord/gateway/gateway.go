@@ -129,7 +129,6 @@ func (g *Gateway) IDs(shards int) []int {
 	return ids
 }
 
-// intents returns the intents that the next session requests.
 func (g *Gateway) intents() int {
 	if g.Content && !g.contentRefused.Load() {
 		return Intents | int(discordgo.IntentMessageContent)
