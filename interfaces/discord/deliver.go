@@ -63,7 +63,7 @@ func (a *account) deliver(
 			if err == nil {
 				a.cursors.recordSent(at.channel, id, a.opt.Clock())
 			}
-			return id, err
+			return id, sendError(err)
 		})
 		switch {
 		case m.instead != nil && lacksPermission(err):
@@ -84,7 +84,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 	}
 	answer := a.answer(at.channel, m)
 	if id, done, err := a.drafts.Resume(ctx, at.channel, answer); done {
-		return id, sendError(err)
+		return id, err
 	}
 	if !began.IsZero() {
 		if id, err := a.findSent(ctx, at, m, began); err != nil || id != "" {
@@ -97,7 +97,7 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 	_, isCommand := at.command(true)
 	if !isCommand && !command.IsContext(ctx) { // the draft of a channel is never a command's
 		if id, done, err := a.drafts.Finish(ctx, at.channel, answer); done {
-			return id, sendError(err)
+			return id, err
 		}
 	}
 	id, err := a.sendWithRetries(ctx, at, m)
@@ -106,14 +106,11 @@ func (a *account) post(ctx context.Context, at destination, m *outgoing, began t
 		plain.Reference, plain.Mentions = nil, noMentions()
 		id, err = a.sendWithRetries(ctx, at, &plain)
 	}
-	if err == nil || rest.OutcomeUnknown(err) {
-		return id, sendError(err)
+	if !closedTo(err) || rest.OutcomeUnknown(err) { // though another message may have found it closed meanwhile
+		return id, err
 	}
 	a.markClosed(at.channel, at.place, m, err)
-	if !closedTo(err) { // though another message may have found it closed meanwhile
-		return "", sendError(err)
-	}
-	return a.followUp(ctx, at, m, cmp.Or(a.closed.refused(at.channel), sendError(err)))
+	return a.followUp(ctx, at, m, cmp.Or(a.closed.refused(at.channel), err))
 }
 
 // sendError turns an error of sending into a *core.Error. It wraps core.ErrUnknownOutcome if the message may have
@@ -123,11 +120,10 @@ func sendError(err error) error {
 	if err == nil || own {
 		return err
 	}
-	e := rest.Failure("sending a message", err)
 	if rest.OutcomeUnknown(err) {
-		e.Err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+		err = fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	}
-	return e
+	return rest.Failure("sending a message", err)
 }
 
 // followUp sends a message as a further answer to a command, because err says that the channel is closed. If there is
@@ -137,8 +133,7 @@ func (a *account) followUp(ctx context.Context, at destination, m *outgoing, err
 	if !ok {
 		return "", err
 	}
-	id, err := a.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})
-	return id, sendError(err)
+	return a.reply(ctx, p, m, rest.Request{Method: "POST", Route: webhook, Once: true})
 }
 
 // reply sends a message as an answer to a command. Such an answer has no nonce and no reference.
@@ -194,7 +189,7 @@ func (a *account) answerCommand(ctx context.Context, at destination, m *outgoing
 		a.log.Warn("command can no longer be answered; sending a message instead", "err", err)
 		return "", false, nil
 	}
-	return "", false, sendError(err)
+	return "", false, err
 }
 
 // Routes of the first answer to an interaction, and of further ones.
