@@ -38,8 +38,8 @@ func (d *Driver) Draft(place core.Path, text string) {
 		return
 	}
 	// For a command, Discord itself shows that the bot is thinking.
-	_, command := d.replies.find(func(p pending) bool { return p.Channel == channel && !p.Answered })
-	if !command {
+	commands := d.replies.list(func(p pending) bool { return p.Channel == channel && !p.Answered })
+	if len(commands) == 0 {
 		// In private, the draft notifies instead of the answer.
 		d.drafts.Show(channel, text, place.Elements()[1] != me)
 	}

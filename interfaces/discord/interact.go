@@ -281,13 +281,13 @@ func (d *Driver) Observe(end watch.TurnEnd) {
 	if err == nil && end.Turn.Seq != 0 && !end.Command {
 		d.drafts.Withdraw(channel)
 	}
-	for _, id := range end.Messages {
-		if p, ok := d.replies.find(func(p pending) bool { return p.ID == id }); ok && p.Answered {
+	for _, p := range d.replies.list(func(p pending) bool { return slices.Contains(end.Messages, p.ID) }) {
+		if p.Answered {
 			d.replies.drop(p)
-		} else if ok {
-			r := d.responder
-			r.background(context.Background(), func(ctx context.Context) { r.removeThinking(ctx, p) })
+			continue
 		}
+		r := d.responder
+		r.background(context.Background(), func(ctx context.Context) { r.removeThinking(ctx, p) })
 	}
 }
 

@@ -439,7 +439,7 @@ func TestCommandAfterARestart(t *testing.T) {
 			if s.Thinking(hallID) != 0 || len(got) != 1+c.said || got[0].Text != "The first." || c.said == 1 && got[1].Interaction != open {
 				t.Errorf("got %d deferred answers and %+v, want 0 and %d messages", s.Thinking(hallID), got, 1+c.said)
 			}
-			if _, ok := before.replies.find(func(p pending) bool { return !p.Answered }); ok {
+			if len(before.replies.list(func(p pending) bool { return !p.Answered })) > 0 {
 				t.Error("the former driver still has the command as unanswered")
 			}
 		})

@@ -72,15 +72,6 @@ func (r *replies) list(match func(pending) bool) []pending {
 	return sorting.Sorted(maps.Values(all), func(a, b pending) int { return a.At.Compare(b.At) })
 }
 
-// find returns the oldest command that match accepts.
-func (r *replies) find(match func(pending) bool) (pending, bool) {
-	list := r.list(match)
-	if len(list) == 0 {
-		return pending{}, false
-	}
-	return list[0], true
-}
-
 func (r *replies) answer(p pending) {
 	r.update(func(all map[string]pending) {
 		if now, ok := all[p.ID]; ok {

@@ -81,10 +81,8 @@ func readCall[P any](ctx context.Context, d *Driver, call core.Call) (p P, at de
 		return p, at, err
 	}
 	err = d.closed.refused(at.channel)
-	if err != nil {
-		if _, ok := d.replies.find(at.answersCommand); ok {
-			err = nil
-		}
+	if err != nil && len(d.replies.list(at.answersCommand)) > 0 {
+		err = nil // a command can be answered even there
 	}
 	return p, at, err
 }

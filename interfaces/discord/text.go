@@ -102,10 +102,7 @@ func (r reader) channel(id string) string {
 
 // displayName returns the name of a user that others see.
 func displayName(u *user, m *member) string {
-	nick := ""
-	if m != nil {
-		nick = m.Nick
-	}
+	nick := cmp.Or(m, &member{}).Nick
 	return cmp.Or(line(nick, core.MaxName), line(u.Shown, core.MaxName), line(u.Name, core.MaxName), u.ID)
 }
 
