@@ -16,8 +16,7 @@ import (
 	"synthbot/interfaces/discord/rest"
 )
 
-// sendTime is the timeout of actions that send. They may wait in the send queue, and for a rate
-// limit.
+// sendTime is the timeout of actions that send. They may wait in the send queue, and for a rate limit.
 const sendTime = 15 * time.Minute
 
 const (

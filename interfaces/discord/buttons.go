@@ -111,8 +111,7 @@ func buttonComponent(b button, whom string, i int) (map[string]any, error) {
 	return map[string]any{"type": 2, "style": 2, "label": label, "custom_id": id}, nil
 }
 
-// Choose implements core.Chooser. If the buttons do not fit into one row, it sends a select menu
-// instead.
+// Choose implements core.Chooser. If the buttons do not fit into one row, it sends a select menu instead.
 func (d *Driver) Choose(ctx context.Context, parts core.Deliveries, what core.Sent, choices []core.Choice) error {
 	rows, err := choiceRows(choices)
 	if err != nil {

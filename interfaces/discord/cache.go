@@ -253,8 +253,7 @@ func (c *cache) rank(p place, id string, m *member) core.Rank {
 	return core.RankMember
 }
 
-// reads reports whether the bot may read the history of a guild's channel, according to the
-// cache.
+// reads reports whether the bot may read the history of a guild's channel, according to the cache.
 func (c *cache) reads(id string) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

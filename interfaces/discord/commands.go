@@ -80,9 +80,8 @@ const (
 	inGroups = 2
 )
 
-// list returns the commands that are registered for a guild or, with "", globally. Private commands
-// exist only in direct messages. If guilds have lists of their own, the global commands exist
-// only outside of guilds.
+// list returns the commands that are registered for a guild or, with "", globally. Private commands exist only in
+// direct messages. If guilds have lists of their own, the global commands exist only outside of guilds.
 func (r *responder) list(guild string) []appCommand {
 	list := []appCommand{}
 	specs := r.opt.Commands()

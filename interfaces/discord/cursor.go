@@ -36,8 +36,7 @@ func (c *cursor) newest() string {
 	return slices.MaxFunc([]string{c.Last, c.Said}, compareIDs)
 }
 
-// cursors hold the last stored message of each channel, so that missed ones can be fetched. Safe for
-// concurrent use.
+// cursors hold the last stored message of each channel, so that missed ones can be fetched. Safe for concurrent use.
 type cursors struct {
 	state driver.State
 

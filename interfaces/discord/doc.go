@@ -12,11 +12,10 @@
 //   - [Driver.Actions] are the actions of the model. They and the driver send one message at a time to
 //     a channel, and none twice.
 //
-// If a session could not be resumed, [intake] fetches missed messages: in known channels, and in channels of
-// guilds with newer messages. Events of a channel wait until that is done. The authors' members are fetched,
-// too, so that their ranks are right; beyond 200 in one session, authors count as plain members. Not
-// fetched are edits, deletions, reactions, presses and commands, and the first direct message of a user,
-// because Discord does not list such channels.
+// If a session could not be resumed, [intake] fetches missed messages: in known channels, and in channels of guilds
+// with newer messages. Events of a channel wait until that is done. The authors' members are fetched, too, so that
+// their ranks are right; beyond 200 in one session, authors count as plain members. Not fetched are edits, deletions,
+// reactions, presses and commands, and the first direct message of a user, because Discord does not list such channels.
 //
 // The nonce of a message is the journal's key, so that Discord sends it only once within some minutes. If an
 // earlier process may have sent a part, the channel is searched first. A later process can also answer a

@@ -24,8 +24,7 @@ const (
 // ephemeral is the flag of messages that only one user sees.
 const ephemeral = 1 << 6
 
-// arrival is an interaction that was just received. Discord requires a response within three
-// seconds.
+// arrival is an interaction that was just received. Discord requires a response within three seconds.
 type arrival struct {
 	pending
 	decided      chan bool     // whether it is refused because it makes no sense here, or is on disk

@@ -40,8 +40,7 @@ func compareIDs(a, b string) int {
 
 func newer(a, b string) bool { return compareIDs(a, b) > 0 }
 
-// toCore converts a message. ok is false if it is the bot's own, a notice that nobody wrote,
-// or empty.
+// toCore converts a message. ok is false if it is the bot's own, a notice that nobody wrote, or empty.
 func (c *cache) toCore(m *message, p place) (out core.Message, ok bool) {
 	self, app := c.bot()
 	own := m.Author != nil && m.Author.ID == self.ID && self.ID != "" && m.Type != messageResult

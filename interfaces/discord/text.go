@@ -18,8 +18,7 @@ func short(s string, n int) string { return txt.ClipBytes(strings.TrimSpace(s), 
 // line puts a text on one line and shortens it visibly to n bytes.
 func line(s string, n int) string { return txt.ClipBytes(txt.Line(s), n) }
 
-// references matches mentions, emoji and times in a text. It is large, so it is compiled when it
-// is first needed.
+// references matches mentions, emoji and times in a text. It is large, so it is compiled when it is first needed.
 var references = txt.Pattern(`<(@!?|@&|#|a?:\w{1,64}:|/[^:<>]{1,100}:|t:|id:)(-?\w{1,24})(?::([tTdDfFR]))?>`)
 
 // reader makes the text of a message readable: with names instead of ids.
@@ -166,8 +165,7 @@ func (r reader) fullText(m *message) string {
 	return joinLines(append([]string{r.ownText(m, m.Content)}, r.embedTexts(m)...))
 }
 
-// forwards returns the messages that a message forwards. Discord does not say who wrote them,
-// only where they are.
+// forwards returns the messages that a message forwards. Discord does not say who wrote them, only where they are.
 func (r reader) forwards(m *message) (list []core.Foreign) {
 	var from core.Path
 	id := ""

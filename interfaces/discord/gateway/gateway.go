@@ -56,9 +56,8 @@ type Session struct {
 
 // Handler receives the events of all shards. Each shard calls it from its own goroutine.
 type Handler interface {
-	// Event handles an event, in order. It may block. It returns false if ctx ended first; then Discord
-	// repeats the event when the session is resumed. The first event of a session is READY, and that of a
-	// resumed one RESUMED.
+	// Event handles an event, in order. It may block. It returns false if ctx ended first; then Discord repeats the
+	// event when the session is resumed. The first event of a session is READY, and that of a resumed one RESUMED.
 	Event(ctx context.Context, e Event) bool
 	// Alive is called when the gateway acknowledges a heartbeat: all events until now were received.
 	Alive(shard int)
@@ -160,8 +159,7 @@ type answer struct {
 	} `json:"session_start_limit"`
 }
 
-// Ask asks the REST API once where to connect, and how many shards it recommends. It blocks for one or two
-// requests.
+// Ask asks the REST API once where to connect, and how many shards it recommends. It blocks for one or two requests.
 func Ask(ctx context.Context, client *rest.Client) (Location, error) {
 	var a answer
 	err := client.Do(ctx, rest.Request{Method: "GET", Route: "/gateway/bot", Out: &a})

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Limits of what is received from an earlier process's session. Beyond them, only missed messages can be
-// fetched.
+// Limits of what is received from an earlier process's session. Beyond them, only missed messages can be fetched.
 const (
 	missedTime = 10 * time.Second
 	lastTime   = 2 * time.Second // for what is on its way when a session is left
@@ -76,8 +75,7 @@ func (s *shard) leaveEarlier() {
 	<-e.over
 }
 
-// receiveMissed connects and receives the missed events, and further ones until an error or an
-// acknowledgement.
+// receiveMissed connects and receives the missed events, and further ones until an error or an acknowledgement.
 func (s *shard) receiveMissed(ctx context.Context, left Session, e *earlier) error {
 	c, err := s.g.dial(ctx, left.Address)
 	if err != nil {

@@ -9,12 +9,10 @@ import (
 	"synthbot/core/txt"
 )
 
-// MaxContent is the maximum length of a message in UTF-16 units. Discord counts in characters,
-// which are never more.
+// MaxContent is the maximum length of a message in UTF-16 units. Discord counts in characters, which are never more.
 const MaxContent = 2000
 
-// Writer converts Markdown. Headings have three levels, quotes have one, and tables become
-// blocks of code.
+// Writer converts Markdown. Headings have three levels, quotes have one, and tables become blocks of code.
 type Writer struct {
 	Quiet bool // write links so that Discord shows no previews of them
 }
@@ -54,8 +52,7 @@ func Growing(source string) string {
 	return parts[0] + growingMark
 }
 
-// punctuation matches characters with which Discord's markup, mentions, times, emoji and links
-// are written.
+// punctuation matches characters with which Discord's markup, mentions, times, emoji and links are written.
 var punctuation = txt.Pattern("[\\\\*_~|`<>#\\[\\]():@]")
 
 // Literal escapes a text so that Discord shows it unchanged, without links.
@@ -225,8 +222,7 @@ func breakMark(text, mark string) string {
 	return text
 }
 
-// link writes a link. If Discord would not accept its address, text and address are
-// written one after the other.
+// link writes a link. If Discord would not accept its address, text and address are written one after the other.
 func (w Writer) link(i markdown.Inline) string {
 	label := w.inlines(i.Inlines)
 	plain := i.Inlines.Plain()

@@ -133,8 +133,7 @@ func (c *Client) Delete(ctx context.Context, route string, ids ...string) error 
 	return err
 }
 
-// again returns whether to retry after err, and the pause before that. The limiter waits for
-// the end of a rate limit.
+// again returns whether to retry after err, and the pause before that. The limiter waits for the end of a rate limit.
 func (c *Client) again(q *Request, err error, wait time.Duration) (time.Duration, bool) {
 	api := Refusal(err)
 	switch {

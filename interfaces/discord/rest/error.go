@@ -53,8 +53,7 @@ var (
 	errMayHaveWorked = errors.New("an earlier attempt may have worked")
 )
 
-// markUnknown marks the error of the last attempt if the outcome of an earlier one, made at
-// since, is unknown.
+// markUnknown marks the error of the last attempt if the outcome of an earlier one, made at since, is unknown.
 func markUnknown(err error, since time.Time) error {
 	if err == nil || since.IsZero() || OutcomeUnknown(err) {
 		return err
@@ -82,8 +81,7 @@ func Refused(err error) bool {
 	return status > 0 && status < 500 && status != 429 && !OutcomeUnknown(err)
 }
 
-// markAway marks errors that any request would get now, because Discord refuses the bot or
-// cannot be reached.
+// markAway marks errors that any request would get now, because Discord refuses the bot or cannot be reached.
 func markAway(q *Request, err error) error {
 	api := Refusal(err)
 	switch {
@@ -126,8 +124,7 @@ func refusal(route string, resp *http.Response) *Error {
 	return e
 }
 
-// Seconds converts a duration that a server sent, which may be any number, to one of at
-// most a day.
+// Seconds converts a duration that a server sent, which may be any number, to one of at most a day.
 func Seconds(s float64) time.Duration {
 	if !(s > 0) {
 		return 0

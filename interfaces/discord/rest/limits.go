@@ -26,9 +26,8 @@ const resetSlack = 10 * time.Millisecond
 // maxBuckets is how many of the latest buckets are kept, at least.
 const maxBuckets = 4096
 
-// limiter delays requests to stay within the server's rate limits. The server's headers name the
-// bucket of a route, how many requests it still allows, and when its period ends. Safe for
-// concurrent use.
+// limiter delays requests to stay within the server's rate limits. The server's headers name the bucket of a route, how
+// many requests it still allows, and when its period ends. Safe for concurrent use.
 type limiter struct {
 	pace bool
 
