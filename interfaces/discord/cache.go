@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"synthbot/core"
 	"synthbot/core/recent"
@@ -66,7 +65,6 @@ type guild struct {
 	roles    map[string]role
 	botRoles []string // the bot's own roles
 	channels []string
-	joined   time.Time
 }
 
 // cache holds what the gateway sent about guilds and channels. It holds no members and no
@@ -127,7 +125,7 @@ func (c *cache) known(guild string) bool {
 
 // newGuild converts a guild, without its channels. c.mu is held.
 func (c *cache) newGuild(g *guildPayload) *guild {
-	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles)), joined: g.Joined.Time}
+	n := &guild{owner: g.Owner, roles: make(map[string]role, len(g.Roles))}
 	for _, r := range g.Roles {
 		n.roles[r.ID] = role{r.Name, r.Permissions}
 		if r.Tags.Bot != "" && r.Tags.Bot == c.self.ID {
@@ -149,7 +147,7 @@ func (c *cache) setGuild(g guildPayload) {
 	switch {
 	case old == nil:
 	case g.Channels == nil: // an update has no channels
-		n.channels, n.joined, n.botRoles = old.channels, old.joined, old.botRoles
+		n.channels, n.botRoles = old.channels, old.botRoles
 	default: // g has all channels, but only active threads
 		for _, id := range old.channels {
 			if c.places[id].thread() {

@@ -170,8 +170,7 @@ func (r reader) forwards(m *message) (list []core.Foreign) {
 	var from core.Path
 	id := ""
 	if m.Reference != nil && m.Reference.Type == 1 {
-		p, _ := r.cache.place(m.Reference.Channel)
-		from, _, _ = r.cache.path(m.Reference.Channel, p)
+		from, _ = r.cache.pathOf(m.Reference.Channel)
 		id = m.Reference.Message
 	}
 	for i := range m.Snapshots[:min(len(m.Snapshots), core.MaxForeign/4)] {
