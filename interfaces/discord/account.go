@@ -70,9 +70,6 @@ func (a *account) selfID(ctx context.Context) string {
 	return me.ID
 }
 
-// maxDirect is the size of the caches of direct message channels and of channels that were looked up.
-const maxDirect = 1000
-
 // placeOf returns what is known of a channel: from the gateway, from an earlier process, or from a previous lookup.
 func (a *account) placeOf(channel string) (place, bool) {
 	if p, ok := a.cache.place(channel); ok {

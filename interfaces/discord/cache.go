@@ -84,14 +84,14 @@ type cache struct {
 	lookedUp *recent.Shared[string, place]  // channels that the gateway did not send, by id
 }
 
-// maxLocales is how many users' locales are kept, at least.
-const maxLocales = 1000
+// maxRecent is the size of the caches of locales, of direct messages and of channels that were looked up.
+const maxRecent = 1000
 
 func newCache(name string) *cache {
 	return &cache{
 		name: name, guilds: make(map[string]*guild), places: make(map[string]place),
-		locales: recent.NewShared[string, string](maxLocales), lookedUp: recent.NewShared[string, place](maxDirect),
-		direct: recent.NewShared[string, string](maxDirect),
+		locales: recent.NewShared[string, string](maxRecent), lookedUp: recent.NewShared[string, place](maxRecent),
+		direct: recent.NewShared[string, string](maxRecent),
 	}
 }
 

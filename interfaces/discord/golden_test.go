@@ -184,7 +184,7 @@ func TestPollResultSaysNothing(t *testing.T) {
 	c := offlineIntake(t).d.cache
 	p, _ := c.place(hallID)
 	m := message{
-		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Type: messageResult,
+		ID: "1300000000000000001", Channel: hallID, Type: messageResult,
 		Content: "Aria, <@" + botID + "> come", Author: &user{ID: "700000000000000001", Name: "ann"},
 	}
 	if got, ok := c.toCore(&m, p); ok {
@@ -214,7 +214,7 @@ func TestQuotesAreForeign(t *testing.T) {
 	} {
 		c := offlineIntake(t).d.cache
 		m := message{
-			ID: "1300000000000000001", Channel: hallID, Guild: guildID, Content: tc.content,
+			ID: "1300000000000000001", Channel: hallID, Content: tc.content,
 			Author: &user{ID: "700000000000000001", Name: "ann"},
 		}
 		if strings.Contains(tc.content, role) {
@@ -230,7 +230,7 @@ func TestQuotesAreForeign(t *testing.T) {
 			strings.TrimSpace(got.Spoken) != strings.TrimSpace(tc.spoken) || (got.Spoken == "") != (tc.spoken == "") {
 			t.Errorf("%s: got %q (spoken %q, addressed %q), %+v, %v", name, got.Text, got.Spoken, got.Addressed, got.Foreign, ok)
 		}
-		reply := message{ID: "1300000000000000002", Channel: hallID, Guild: guildID, Content: "this", Author: m.Author, Referenced: &m,
+		reply := message{ID: "1300000000000000002", Channel: hallID, Content: "this", Author: m.Author, Referenced: &m,
 			Reference: &reference{Message: m.ID}, Type: messageReply}
 		if got, _ := c.toCore(&reply, p); !slices.Equal(got.Foreign, want) {
 			t.Errorf("%s, in a reply of its author: got %+v, want %+v", name, got.Foreign, want)
@@ -244,7 +244,7 @@ func TestForwardsNameTheirOriginal(t *testing.T) {
 	c := offlineIntake(t).d.cache
 	copied := message{Content: "look", Flags: flagVoice}
 	m := message{
-		ID: "1300000000000000001", Channel: hallID, Guild: guildID, Author: &user{ID: "700000000000000001", Name: "ann"},
+		ID: "1300000000000000001", Channel: hallID, Author: &user{ID: "700000000000000001", Name: "ann"},
 		Reference: &reference{Type: 1, Message: "1299999999999999995", Channel: topicID}, Snapshots: []snapshot{{copied}},
 	}
 	p, _ := c.place(hallID)

@@ -65,7 +65,7 @@ func (t *intake) finish(ctx context.Context, f fetched) {
 	t.d.cursors.recordFetch(f.channel, f.place, f.from, f.failed)
 	for i := range f.missed {
 		m := &f.missed[i]
-		m.Channel, m.Guild = f.channel, f.place.Guild
+		m.Channel = f.channel
 		t.takeMessage(m, f.place)
 	}
 	if !b.gap {
@@ -98,7 +98,7 @@ func (t *intake) lookUp(ctx context.Context, id, guild string) place {
 // when that failed, unless Discord refused it.
 func (t *intake) missed(ctx context.Context, channel, last string, tries int) (all []message, failed time.Time) {
 	oldest := idAt(t.d.opt.Clock().Add(t.d.rest.Ahead() - t.d.set.BackfillAge))
-	if last == "" || !idTime(last).IsZero() && newer(oldest, last) {
+	if !idTime(last).IsZero() && newer(oldest, last) {
 		last = oldest
 	}
 	for len(all) < t.d.set.BackfillCount {

@@ -124,7 +124,6 @@ const (
 type message struct {
 	ID          string       `json:"id"`
 	Channel     string       `json:"channel_id"`
-	Guild       string       `json:"guild_id"`
 	Author      *user        `json:"author"`
 	Member      *member      `json:"member"`
 	Content     string       `json:"content"`

@@ -670,7 +670,7 @@ func TestLocate(t *testing.T) {
 		}
 		asked(3)
 	}
-	for i := range 5 * maxDirect {
+	for i := range 5 * maxRecent {
 		d.cache.lookedUp.Put(fmt.Sprint("x", i), place{})
 	}
 	_, kept := d.cache.lookedUp.Get("x0")
