@@ -68,7 +68,7 @@ type conn struct {
 	starting  chan struct{} // holds a token from IDENTIFY to READY, and while closeAfter closes the connection
 }
 
-// dial connects. The end of ctx cancels the attempt, but not the connection.
+// dial connects and reads the first message. The end of ctx cancels the attempt, but not the connection.
 func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -81,32 +81,32 @@ func (g *Gateway) dial(ctx context.Context, address string) (*conn, error) {
 		NetDialContext: func(handshake context.Context, network, address string) (net.Conn, error) {
 			wire, err := g.Dial(handshake, network, address)
 			if err == nil {
-				// The WebSocket handshake ignores the context.
+				// The WebSocket handshake and reading ignore the context.
 				stop = context.AfterFunc(ctx, func() { _ = wire.Close() })
 			}
 			return wire, err
 		},
 	}
 	ws, resp, err := dialer.DialContext(ctx, u.String(), nil)
-	switch {
-	case !stop():
-		err = context.Cause(ctx)
-	case err != nil && resp != nil:
-		err = fmt.Errorf("%w: %s", err, resp.Status)
-	}
-	if err != nil {
-		if ws != nil {
-			_ = ws.Close()
-		}
-		return nil, err
-	}
-	ws.SetReadLimit(maxMessage)
-	ws.SetCloseHandler(func(int, string) error { return nil }) // replying might end the session
 	c := &conn{
 		ws: ws, patience: g.Timings.Patience, beatAsked: make(chan struct{}, 1), starting: make(chan struct{}, 1),
 	}
-	c.acked.Store(true)
-	return c, nil
+	switch {
+	case err == nil:
+		c.acked.Store(true)
+		ws.SetReadLimit(maxMessage)
+		ws.SetCloseHandler(func(int, string) error { return nil }) // replying might end the session
+		err = c.hello()
+	case resp != nil:
+		err = fmt.Errorf("%w: %s", err, resp.Status)
+	}
+	if !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil && ws != nil {
+		_ = ws.Close()
+	}
+	return c, err
 }
 
 func (c *conn) read() (m message, err error) {

@@ -82,9 +82,6 @@ func (s *shard) receiveMissed(ctx context.Context, left Session, e *earlier) err
 		return err
 	}
 	defer c.closeAfter(ctx)() // resumable, in case this process ends before it has stored its session
-	if err := c.hello(); err != nil {
-		return err
-	}
 	if err := c.resume(s.g.Token, left); err != nil {
 		return err
 	}

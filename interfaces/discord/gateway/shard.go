@@ -142,9 +142,6 @@ func (s *shard) connect(ctx context.Context) error {
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	defer c.closeAfter(ctx)()
-	if err := c.hello(); err != nil {
-		return err
-	}
 	defer c.started()
 	if err := s.begin(c); err != nil {
 		return err

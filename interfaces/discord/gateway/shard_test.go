@@ -516,6 +516,8 @@ func TestEventIsCopiedOnce(t *testing.T) {
 	const events = 100
 	text := `{"op":0,"s":1,"t":"GUILD_CREATE","d":"` + strings.Repeat("x", 100<<10) + `"}`
 	var sent bytes.Buffer
+	hello := `{"op":10,"d":{"heartbeat_interval":40000}}`
+	sent.Write(append(header(0x81, len(hello)), hello...))
 	for range events {
 		sent.Write(append(header(0x81, len(text)), text...))
 	}
