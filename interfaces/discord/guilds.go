@@ -116,9 +116,9 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		if t.d.set.BackfillCount == 0 || !served || t.backlogs[id] != nil {
 			continue
 		}
-		t.backlogs[id] = &backlog{guild: cur.Guild}
+		t.backlogs[id] = &backlog{channel: id, guild: cur.Guild}
 		if !named[cur.Guild] {
-			t.startFetch(ctx, id, t.backlogs[id])
+			t.startFetch(ctx, t.backlogs[id])
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (t *intake) fetchMissed(ctx context.Context, g guildPayload) {
 			delete(t.backlogs, id) // there are no newer messages
 			continue
 		}
-		t.startFetch(ctx, id, b)
+		t.startFetch(ctx, b)
 	}
 }
 
@@ -180,7 +180,7 @@ func (t *intake) fetchUnknown(ctx context.Context, shard int, g guildPayload) {
 			continue
 		}
 		t.unseen--
-		t.startFetch(ctx, c.ID, &backlog{from: from, guild: g.ID})
+		t.startFetch(ctx, &backlog{channel: c.ID, guild: g.ID, from: from})
 	}
 }
 

@@ -28,14 +28,15 @@ const (
 
 // startFetch looks a channel up and fetches its missed messages, in a goroutine. The channel's events wait in
 // the backlog until finish is called. It does nothing if that has started before.
-func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
+func (t *intake) startFetch(ctx context.Context, b *backlog) {
 	if b.started {
 		return
 	}
 	b.started = true
-	t.backlogs[channel] = b
-	cur, _ := t.d.cursors.get(channel)
-	from, guild, session, tries := cmp.Or(cur.Last, b.from), b.guild, t.session, manyTries
+	t.backlogs[b.channel] = b
+	cur, _ := t.d.cursors.get(b.channel)
+	b.from = cmp.Or(cur.Last, b.from)
+	session, tries := t.session, manyTries
 	if !cur.failed.IsZero() {
 		tries = 1
 	}
@@ -45,38 +46,36 @@ func (t *intake) startFetch(ctx context.Context, channel string, b *backlog) {
 		case <-ctx.Done():
 			return
 		}
-		f := fetched{channel: channel, place: t.lookUp(ctx, channel, guild), from: from}
-		if from != "" {
-			f.missed, f.failed = t.missed(ctx, channel, from, tries)
-			t.addMembers(ctx, session, f.place.Guild, f.missed)
+		b.place = t.lookUp(ctx, b.channel, b.guild)
+		if b.from != "" {
+			b.missed, b.failed = t.missed(ctx, b.channel, b.from, tries)
+			t.addMembers(ctx, session, b.place.Guild, b.missed)
 		}
 		<-t.slot
 		select {
-		case t.done <- f:
+		case t.done <- b:
 		case <-ctx.Done():
 		}
 	})
 }
 
 // finish handles the fetched messages of a channel, then its backlog.
-func (t *intake) finish(ctx context.Context, f fetched) {
-	b := t.backlogs[f.channel]
-	delete(t.backlogs, f.channel)
-	t.d.cursors.recordFetch(f.channel, f.place, f.from, f.failed)
-	for i := range f.missed {
-		m := &f.missed[i]
-		m.Channel = f.channel
-		t.takeMessage(m, f.place)
+func (t *intake) finish(ctx context.Context, b *backlog) {
+	delete(t.backlogs, b.channel)
+	t.d.cursors.recordFetch(b.channel, b.place, b.from, b.failed)
+	for i := range b.missed {
+		b.missed[i].Channel = b.channel
+		t.takeMessage(&b.missed[i], b.place)
 	}
 	if !b.gap {
 		b.intact = len(b.events)
 	}
 	for _, w := range b.events[:b.intact] {
-		t.takeEvent(w, f.place) // the inbox ignores messages that were also fetched
+		t.takeEvent(w, b.place) // the inbox ignores messages that were also fetched
 	}
 	if b.gap && t.commit(ctx) {
 		// The gap is fetched before the events after it are handled, in case fetching fails.
-		t.startFetch(ctx, f.channel, &backlog{guild: f.place.Guild, events: b.events[b.intact:]})
+		t.startFetch(ctx, &backlog{channel: b.channel, guild: b.place.Guild, events: b.events[b.intact:]})
 	}
 }
 

@@ -182,15 +182,15 @@ func TestGapBehindAGap(t *testing.T) {
 		return gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: []byte(`{"id":"` + id + `","channel_id":"` + hallID + `","guild_id":"` + guildID +
 			`","content":"` + text + `","author":{"id":"` + annID + `","username":"ann"}}`)}}
 	}
-	h := &backlog{started: true, guild: guildID}
+	h := &backlog{channel: hallID, guild: guildID, started: true}
 	in.backlogs[hallID] = h
 	ctx, cancel := context.WithCancel(t.Context())
-	in.hold(ctx, hallID, h, said("1300000000000000001", "before"))
+	in.hold(ctx, h, said("1300000000000000001", "before"))
 	in.event(ctx, gatewayEvent{Event: gateway.Event{Type: "READY", Data: []byte(`{"user":{"id":"` + botID + `"},"session_id":"new"}`)}})
-	in.hold(ctx, hallID, h, said("1300000000000000009", "behind"))
-	in.hold(ctx, hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
-	p, _ := in.d.cache.place(hallID)
-	in.finish(ctx, fetched{channel: hallID, place: p})
+	in.hold(ctx, h, said("1300000000000000009", "behind"))
+	in.hold(ctx, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{}`)}})
+	h.place, _ = in.d.cache.place(hallID)
+	in.finish(ctx, h)
 	cancel()
 	in.jobs.Wait()
 	if got := strings.Join(box.texts(), ","); got != "before" {
@@ -237,9 +237,9 @@ func TestGapWhereNothingIsFetched(t *testing.T) {
 // TestMoreThanMayWait: at most maxHeld events of a channel wait. The rest is a gap, which is fetched.
 func TestMoreThanMayWait(t *testing.T) {
 	in := offlineIntake(t)
-	h := &backlog{started: true, guild: guildID}
+	h := &backlog{channel: hallID, guild: guildID, started: true}
 	for range maxHeld + 5 {
-		in.hold(t.Context(), hallID, h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
+		in.hold(t.Context(), h, gatewayEvent{Event: gateway.Event{Type: "MESSAGE_CREATE"}})
 	}
 	if len(h.events) != maxHeld || !h.gap || h.intact != maxHeld {
 		t.Errorf("%d events wait, gap %v after %d; want %d and a gap", len(h.events), h.gap, h.intact, maxHeld)

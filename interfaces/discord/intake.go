@@ -29,7 +29,7 @@ type intake struct {
 	in   driver.Receiver
 	jobs sync.WaitGroup
 	slot chan struct{}
-	done chan fetched
+	done chan *backlog // those that were fetched
 
 	backlogs map[string]*backlog     // of channels whose events wait, by channel
 	since    map[int]time.Time       // by shard: until when the previous session received everything
@@ -46,25 +46,23 @@ type intake struct {
 
 // backlog is the events of a channel that wait until the channel is known and its missed messages are fetched.
 type backlog struct {
+	channel string
+	guild   string
 	events  []gatewayEvent
-	from    string // for an unknown channel: the message after which missed ones begin; "": none are fetched
+	from    string // the message after which missed ones begin; "": none are fetched, unless the channel has a cursor
 	started bool   // startFetch was called
 	gap     bool   // events are missing after the first intact ones
 	intact  int    // how many events come before the gap
-	guild   string
-}
 
-type fetched struct {
-	channel string
-	place   place
-	from    string // the message after which missed ones were fetched
-	missed  []message
-	failed  time.Time // when it failed; zero if nothing more is to be fetched
+	// Set by the goroutine that fetches.
+	place  place
+	missed []message
+	failed time.Time // when it failed; zero if nothing more is to be fetched
 }
 
 func newIntake(d *Driver, in core.Inbox) *intake {
 	t := &intake{
-		d: d, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan fetched),
+		d: d, session: newMembers(), slot: make(chan struct{}, maxAtOnce), done: make(chan *backlog),
 		backlogs: make(map[string]*backlog), since: make(map[int]time.Time),
 		listed: make(map[int]map[string]bool), awaited: make(map[string]time.Time),
 		taken: make(map[int]gateway.Session),
@@ -85,8 +83,8 @@ func (t *intake) run(ctx context.Context) error {
 			return nil
 		case f := <-t.d.feed.waiting:
 			t.events(ctx, f)
-		case f := <-t.done:
-			t.finish(ctx, f)
+		case b := <-t.done:
+			t.finish(ctx, b)
 		case <-flush.C:
 			t.startOverdue(ctx)
 			t.d.feed.store(ctx, false)
@@ -110,14 +108,14 @@ func (t *intake) run(ctx context.Context) error {
 // failed a while ago.
 func (t *intake) startOverdue(ctx context.Context) {
 	maps.DeleteFunc(t.awaited, func(_ string, since time.Time) bool { return time.Since(since) >= t.d.timings.guilds })
-	for id, b := range t.backlogs {
+	for _, b := range t.backlogs {
 		if _, ok := t.awaited[b.guild]; !ok {
-			t.startFetch(ctx, id, b)
+			t.startFetch(ctx, b)
 		}
 	}
 	for id, cur := range t.d.cursors.each {
 		if !cur.failed.IsZero() && time.Since(cur.failed) > refetchAfter && t.backlogs[id] == nil {
-			t.startFetch(ctx, id, &backlog{guild: cur.Guild})
+			t.startFetch(ctx, &backlog{channel: id, guild: cur.Guild})
 		}
 	}
 }
@@ -198,7 +196,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 	}
 	b := t.backlogs[head.Channel]
 	if b != nil {
-		t.hold(ctx, head.Channel, b, f)
+		t.hold(ctx, b, f)
 		return
 	}
 	p, known := t.d.placeOf(head.Channel)
@@ -207,7 +205,7 @@ func (t *intake) event(ctx context.Context, f gatewayEvent) {
 		known = !p.thread() // the parent of a thread must be looked up
 	}
 	if !known {
-		t.startFetch(ctx, head.Channel, &backlog{guild: head.Guild, events: []gatewayEvent{f}})
+		t.hold(ctx, &backlog{channel: head.Channel, guild: head.Guild}, f)
 		return
 	}
 	t.takeEvent(f, p)
@@ -223,13 +221,13 @@ func (t *intake) skipPanic(kind string, call *arrival) {
 }
 
 // hold adds an event to the backlog of its channel.
-func (t *intake) hold(ctx context.Context, channel string, b *backlog, f gatewayEvent) {
+func (t *intake) hold(ctx context.Context, b *backlog, f gatewayEvent) {
 	if len(b.events) < maxHeld {
 		b.events = append(b.events, f)
 	} else if !b.gap {
 		b.gap, b.intact = true, maxHeld // messages are fetched again; other events are lost
 	}
-	t.startFetch(ctx, channel, b)
+	t.startFetch(ctx, b)
 }
 
 // takeEvent converts an event of a known channel into events of core, and adds them to the batch.
