@@ -192,6 +192,7 @@ func (t *intake) guildGone(f gatewayEvent) {
 	if t.d.cache.known(g.ID) {
 		t.membership(g.ID, "removed", time.Time{})
 	}
+	delete(t.listed[f.Shard], g.ID)
 	t.d.cache.dropGuild(g.ID)
 	t.d.cursors.drop(func(_ string, cur *cursor) bool { return cur.Guild == g.ID })
 }

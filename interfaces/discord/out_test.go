@@ -283,4 +283,10 @@ func TestGuildsComeAndGo(t *testing.T) {
 	if _, ok := d.cursors.get("800000000000000078"); ok || d.cache.known(other) {
 		t.Error("the guild was not forgotten")
 	}
+	s.RemoveGuild(guildID) // READY listed it
+	s.AddGuild(guildID, nil)
+	got = in.wait(t, core.KindMembership, 4)[2:]
+	if got[0].Data != "removed" || got[1].Data != "added" || got[1].Message.Path.String() != "discord/"+guildID {
+		t.Errorf("got %+v, want removed and added", got)
+	}
 }
