@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -292,10 +293,7 @@ func (d *Driver) thread(ctx context.Context, _ core.Call, p threadCall, at desti
 	if err := d.rest.Do(ctx, q); err != nil {
 		return out, rest.Failure("opening the thread", err)
 	}
-	made.Guild, made.Parent = e[1], at.channel
-	if made.Type == 0 {
-		made.Type = threadPublic
-	}
+	made.Guild, made.Parent, made.Type = e[1], at.channel, cmp.Or(made.Type, threadPublic)
 	d.cache.setChannel(made)
 	to, err := core.MakePath(d.opt.Name, made.Guild, at.channel, made.ID)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"synthbot/core"
@@ -174,26 +173,23 @@ func locale(tag string) string {
 // CommandsChanged registers the commands again if they changed, in the background and once there is a session.
 func (d *Driver) CommandsChanged() { loop.Notify(d.responder.changed) }
 
-// keepSynced registers the commands in the background, now and whenever they change, until ctx ends. It retries
-// after errors.
-func (r *responder) keepSynced(ctx context.Context, jobs *sync.WaitGroup) {
-	jobs.Go(func() {
-		wait := r.timings.gateway.Longest
-		loop.Repeat(ctx, r.changed, func() time.Duration {
-			try, cancel := context.WithTimeout(ctx, 5*time.Minute)
-			defer cancel()
-			err := r.sync(try)
-			if err == nil {
-				wait = r.timings.gateway.Longest
-				return -1
-			}
-			if ctx.Err() == nil {
-				r.log.Error("chat commands not registered", "err", err)
-			}
-			again := driver.Jitter(wait)
-			wait = min(2*wait, time.Hour)
-			return again
-		})
+// keepSynced registers the commands now and whenever they change, until ctx ends. It retries after errors.
+func (r *responder) keepSynced(ctx context.Context) {
+	wait := r.timings.gateway.Longest
+	loop.Repeat(ctx, r.changed, func() time.Duration {
+		try, cancel := context.WithTimeout(ctx, 5*time.Minute)
+		defer cancel()
+		err := r.sync(try)
+		if err == nil {
+			wait = r.timings.gateway.Longest
+			return -1
+		}
+		if ctx.Err() == nil {
+			r.log.Error("chat commands not registered", "err", err)
+		}
+		again := driver.Jitter(wait)
+		wait = min(2*wait, time.Hour)
+		return again
 	})
 }
 

@@ -101,7 +101,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		}
 	}
 	if f.Shard == 0 && t.listed[0] == nil {
-		t.d.responder.keepSynced(ctx, &t.jobs)
+		t.jobs.Go(func() { t.d.responder.keepSynced(ctx) })
 	}
 	t.listed[f.Shard] = named
 	t.since[f.Shard], t.unseen = f.since, maxUnseen

@@ -125,12 +125,11 @@ func (s *shard) fatal(why error) error {
 func (s *shard) connect(ctx context.Context) error {
 	identified := func() {}
 	if s.session == nil {
-		done, err := s.g.Starts.wait(ctx, s.id, s.at.concurrency)
-		if err != nil {
+		var err error
+		if identified, err = s.g.Starts.wait(ctx, s.id, s.at.concurrency); err != nil {
 			return err
 		}
-		defer done()
-		identified = done
+		defer identified()
 		if err := s.locate(ctx); err != nil {
 			return err
 		}

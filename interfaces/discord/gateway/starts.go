@@ -55,17 +55,16 @@ func (s *Starts) claim(ctx context.Context, bucket int) bool {
 	}
 	for {
 		var left time.Duration
-		_, err := driver.Update(ctx, s.shared, "starts "+strconv.Itoa(bucket), func(next *time.Time) bool {
+		claimed, err := driver.Update(ctx, s.shared, "starts "+strconv.Itoa(bucket), func(next *time.Time) bool {
 			now := time.Now()
 			left = next.Sub(now)
 			if left > 0 && left <= s.every { // else the clocks differ
 				return false
 			}
-			left = 0
 			*next = now.Add(s.every)
 			return true
 		})
-		if err != nil || left == 0 {
+		if claimed || err != nil {
 			return ctx.Err() == nil
 		}
 		if !driver.Sleep(ctx, left) {
