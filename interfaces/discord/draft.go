@@ -30,16 +30,12 @@ func newDrafts(a *account) *draft.Drafts {
 // Draft shows a text that is being written, as often as the platform allows.
 func (d *Driver) Draft(place core.Path, text string) {
 	channel, err := d.channelOf(place)
-	if err != nil {
-		return
-	}
-	if text == "" {
+	unanswered := func(p pending) bool { return p.Channel == channel && !p.Answered }
+	switch {
+	case err != nil:
+	case text == "":
 		d.drafts.Withdraw(channel)
-		return
-	}
-	// For a command, Discord itself shows that the bot is thinking.
-	commands := d.replies.list(func(p pending) bool { return p.Channel == channel && !p.Answered })
-	if len(commands) == 0 {
+	case len(d.replies.list(unanswered)) == 0: // for a command, Discord itself shows that the bot is thinking
 		// In private, the draft notifies instead of the answer.
 		d.drafts.Show(channel, text, place.Elements()[1] != me)
 	}

@@ -165,10 +165,7 @@ func (s *shard) locate(ctx context.Context) error {
 }
 
 func (s *shard) address() string {
-	if s.session != nil && s.session.Address != "" {
-		return s.session.Address
-	}
-	return s.at.address
+	return cmp.Or(cmp.Or(s.session, &Session{}).Address, s.at.address)
 }
 
 func (s *shard) begin(c *conn) error {
