@@ -92,7 +92,8 @@ func (d *Driver) actionsOnMessages() []core.Action {
 	list := []core.Action{{
 		Name: "edit_" + d.opt.Name, Brief: "Change the text of one of your own Discord messages",
 		Schema: object("Change a message", `"message_id","text"`, idProperty,
-			`"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."}`, pathProperty),
+			`"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."}`,
+			pathProperty),
 		Examples: action.Guide("Replaces the text of a message that you wrote.",
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
@@ -142,7 +143,8 @@ func (d *Driver) postingActions() []core.Action {
 		RateLimit: core.RateLimit{Count: 10, Per: time.Hour}, Do: actionOf(d, d.file),
 	}, {
 		Name: "thread_" + d.opt.Name, Brief: "Open a Discord thread or forum post",
-		Schema: object("Open a thread", `"name"`, `"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"}`,
+		Schema: object("Open a thread", `"name"`,
+			`"name":{"type":"string","minLength":1,"maxLength":100,"title":"title"}`,
 			`"text":{"type":"string","title":"text","description":"The first message; needed in a forum."}`,
 			`"message_id":{"type":["string","integer"],"maxLength":32,"description":"The message to begin it from."}`,
 			pathProperty),
@@ -159,7 +161,8 @@ func (d *Driver) postingActions() []core.Action {
 		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel",
 		Schema: object("Start a poll", `"question","answers"`,
 			`"question":{"type":"string","minLength":1,"maxLength":300,"title":"question"}`,
-			`"answers":{"type":"array","minItems":1,"maxItems":10,"items":{"type":"string","minLength":1,"maxLength":55}}`,
+			`"answers":{"type":"array","minItems":1,"maxItems":10,`+
+				`"items":{"type":"string","minLength":1,"maxLength":55}}`,
 			`"hours":{"type":"integer","minimum":1,"maximum":768,"default":24}`,
 			`"multiple":{"type":"boolean","description":"Several answers are allowed."}`, pathProperty),
 		Examples: action.Guide("Asks everybody in the channel to choose.",

@@ -66,10 +66,11 @@ func TestPanicInBacklog(t *testing.T) {
 	in := offlineIntake(t)
 	in.d.cache.locales = nil // so the conversion of any message panics
 	m := message{ID: "1", Channel: roomID, Author: &user{ID: annID, Name: "ann"}, Content: "hello"}
-	in.finish(t.Context(), &backlog{channel: roomID, place: place{Guild: guildID}, missed: []message{m}, events: []gatewayEvent{
+	b := &backlog{channel: roomID, place: place{Guild: guildID}, missed: []message{m}, events: []gatewayEvent{
 		{Event: gateway.Event{Type: "MESSAGE_CREATE", Data: core.JSON(m)}},
 		{Event: gateway.Event{Type: "MESSAGE_DELETE", Data: []byte(`{"id":"1","channel_id":"` + roomID + `"}`)}},
-	}})
+	}}
+	in.finish(t.Context(), b)
 	if len(in.batch) != 1 || in.batch[0].Kind != core.KindDeletion {
 		t.Errorf("got %+v, want only the deletion", in.batch)
 	}
