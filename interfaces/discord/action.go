@@ -48,40 +48,31 @@ func object(title, required string, properties ...string) json.RawMessage {
 func (d *Driver) Actions() []core.Action {
 	list := slices.Concat([]core.Action{d.messageAction()}, d.actionsOnMessages(), d.postingActions())
 	for i := range list {
-		list[i].Permission = core.PermissionEveryone
+		list[i].Permission, list[i].Timeout = core.PermissionEveryone, cmp.Or(list[i].Timeout, time.Minute)
 	}
 	return list
 }
 
 func (d *Driver) messageAction() core.Action {
+	guide := action.Guide("Says something in a channel, a thread or a direct message.",
+		"To answer, to ask, to tell: whatever people shall read.",
+		[]string{"The words belong into text.", "Leave interface_path out to answer where you were asked.",
+			"A message pings nobody but the person it replies to: writing @everyone has no effect."},
+		core.NewExample("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
+		core.NewExample("Replying to a message, with two buttons",
+			`{"text":"Shall I?","reply_to_message_id":"1043221189",`+
+				`"buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
+		core.NewExample("An embed with fields",
+			`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`))
+	guide.Instructions.Notes = []string{
+		"Markdown is shown; tables become code blocks. Long texts are cut into several messages by themselves.",
+		"A button says its label, or opens its url; it is for the person you answer.",
+		"An embed has title, description, url, color and fields of name, value and inline.",
+		"To write to another channel of this server, give recipient: its name, like #plans.",
+	}
 	return core.Action{
 		Name: core.MessagePrefix + d.opt.Name, Brief: "Send a message, as Markdown",
-		Schema: json.RawMessage(messageSchema),
-		Examples: core.Examples{
-			Description: "Says something in a channel, a thread or a direct message.",
-			Instructions: core.Instructions{
-				WhenToUse: "To answer, to ask, to tell: whatever people shall read.",
-				CommonPitfalls: []string{
-					"The words belong into text.", "Leave interface_path out to answer where you were asked.",
-					"A message pings nobody but the person it replies to: writing @everyone has no effect.",
-				},
-				Notes: []string{
-					"Markdown is shown; tables become code blocks. " +
-						"Long texts are cut into several messages by themselves.",
-					"A button says its label, or opens its url; it is for the person you answer.",
-					"An embed has title, description, url, color and fields of name, value and inline.",
-					"To write to another channel of this server, give recipient: its name, like #plans.",
-				},
-			},
-			Examples: []core.Example{
-				core.NewExample("Answering where you were asked", `{"text":"Sure. Which one do you mean?"}`),
-				core.NewExample("Replying to a message, with two buttons",
-					`{"text":"Shall I?","reply_to_message_id":"1043221189",`+
-						`"buttons":[{"label":"Yes"},{"label":"Rules","url":"https://example.org/rules"}]}`),
-				core.NewExample("An embed with fields",
-					`{"embeds":[{"title":"Tomorrow","fields":[{"name":"Rome","value":"19 °C","inline":true}]}]}`),
-			},
-		},
+		Schema: json.RawMessage(messageSchema), Examples: guide,
 		Essential: true, Effects: core.EffectWrites, Timeout: sendTime,
 		Idempotent: true, // each part is journalled and carries a nonce
 		Check:      d.checkMessage, Do: actionOf(d, d.sendMessage),
@@ -89,7 +80,7 @@ func (d *Driver) messageAction() core.Action {
 }
 
 func (d *Driver) actionsOnMessages() []core.Action {
-	list := []core.Action{{
+	return []core.Action{{
 		Name: "edit_" + d.opt.Name, Brief: "Change the text of one of your own Discord messages",
 		Schema: object("Change a message", `"message_id","text"`, idProperty,
 			`"text":{"type":"string","minLength":1,"title":"text","description":"The new text, as Markdown."}`,
@@ -98,7 +89,7 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"To correct yourself, or to bring a list up to date, where a new message would be noise.",
 			[]string{"Only your own messages can be changed.", "The new text replaces all of the old one."},
 			core.NewExample("Correcting a date", `{"message_id":"1043221190","text":"The meeting is on Friday."}`)),
-		Effects: core.EffectRewrites, Check: d.checkEdit, Do: actionOf(d, d.edit),
+		Effects: core.EffectRewrites, Idempotent: true, Check: d.checkEdit, Do: actionOf(d, d.edit),
 	}, {
 		Name: "delete_" + d.opt.Name, Brief: "Delete a Discord message: your own, or for moderators any",
 		Schema: object("Delete a message", `"message_id"`, idProperty, pathProperty),
@@ -106,7 +97,8 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			"When you are asked to take back what you said, or a moderator asks you to remove a message.",
 			[]string{"It cannot be undone.", "Other people's messages only for a moderator."},
 			core.NewExample("Taking back your last message", `{"message_id":"1043221190"}`)),
-		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Do: actionOf(d, d.remove),
+		Effects: core.EffectChanges | core.EffectRanked | core.EffectRewrites, Idempotent: true,
+		Do: actionOf(d, d.remove),
 	}, {
 		Name: "react_" + d.opt.Name, Brief: "React to a Discord message with an emoji",
 		Schema: object("React to a message", `"message_id","emoji"`, idProperty,
@@ -119,12 +111,8 @@ func (d *Driver) actionsOnMessages() []core.Action {
 			core.NewExample("Agreeing", `{"message_id":"1043221189","emoji":"👍"}`),
 			core.NewExample("An emoji of the server",
 				`{"message_id":"1043221189","emoji":"blobwave:771234567890123456"}`)),
-		Effects: core.EffectWrites, Do: actionOf(d, d.reactTo),
+		Effects: core.EffectWrites, Idempotent: true, Do: actionOf(d, d.reactTo),
 	}}
-	for i := range list {
-		list[i].Idempotent, list[i].Timeout = true, time.Minute
-	}
-	return list
 }
 
 // postingActions returns the actions that post something other than a text message.
@@ -155,7 +143,7 @@ func (d *Driver) postingActions() []core.Action {
 			core.NewExample("A post in a forum", `{"name":"Rules","text":"Be kind."}`)),
 		Output: json.RawMessage(
 			`{"type":"object","properties":{"interface_path":{"type":"string"}},"required":["interface_path"]}`),
-		Effects: core.EffectWrites, Timeout: time.Minute,
+		Effects:   core.EffectWrites,
 		RateLimit: core.RateLimit{Count: 3, Per: 10 * time.Minute}, Do: actionOf(d, d.thread),
 	}, {
 		Name: "poll_" + d.opt.Name, Brief: "Start a poll in a Discord channel",
