@@ -146,9 +146,7 @@ func (a *account) reply(ctx context.Context, p pending, m *outgoing, q rest.Requ
 
 // requestID makes a request and returns the id of the created object.
 func (a *account) requestID(ctx context.Context, q rest.Request) (string, error) {
-	var got struct {
-		ID string `json:"id"`
-	}
+	var got named
 	q.Out = &got
 	err := a.rest.Do(ctx, q)
 	return got.ID, err

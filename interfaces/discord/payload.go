@@ -47,10 +47,8 @@ type embed struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	URL         string `json:"url"`
-	Author      struct {
-		Name string `json:"name"`
-	} `json:"author"`
-	Footer struct {
+	Author      named  `json:"author"`
+	Footer      struct {
 		Text string `json:"text"`
 	} `json:"footer"`
 	Fields []struct {
@@ -76,10 +74,7 @@ type pollMedia struct {
 	Emoji *emoji `json:"emoji,omitempty"`
 }
 
-type emoji struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-}
+type emoji named
 
 // text returns the emoji as users see it.
 func (e emoji) text() string {
@@ -99,7 +94,7 @@ type snapshot struct {
 	Message message `json:"message"`
 }
 
-// named is a mentioned channel or a sticker.
+// named is an object of which at most the id and the name are used, such as a sticker.
 type named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -148,9 +143,7 @@ type message struct {
 			Label  string `json:"label"`
 		} `json:"components"`
 	} `json:"components"`
-	Interaction *struct {
-		ID string `json:"id"`
-	} `json:"interaction_metadata"`
+	Interaction *named `json:"interaction_metadata"`
 }
 
 // stamp is a time that may be missing or invalid.
@@ -211,13 +204,9 @@ type guildPayload struct {
 func (g *guildPayload) all() []channel { return slices.Concat(g.Channels, g.Threads) }
 
 type ready struct {
-	User   user `json:"user"`
-	Guilds []struct {
-		ID string `json:"id"`
-	} `json:"guilds"`
-	App struct {
-		ID string `json:"id"`
-	} `json:"application"`
+	User   user    `json:"user"`
+	Guilds []named `json:"guilds"`
+	App    named   `json:"application"`
 }
 
 type deletion struct {
