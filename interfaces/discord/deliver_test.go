@@ -35,7 +35,7 @@ func TestIsTheSameMessage(t *testing.T) {
 		want   bool
 	}{
 		"the same":                   {func(*message) {}, true},
-		"with a preview of a link":   {func(m *message) { m.Embeds = append(m.Embeds, embed{Title: "c"}) }, true},
+		"with a preview of a link":   {func(m *message) { m.Embeds = append(m.Embeds, embed{embedPayload: embedPayload{Title: "c"}}) }, true},
 		"a picture without its data": {func(m *message) { m.Attachments[0].Size = 4 }, true},
 		"a file that was renamed":    {func(m *message) { m.Attachments[0].Name = "y.txt" }, true},
 		"another file":               {func(m *message) { m.Attachments[0].Name, m.Attachments[0].Size = "y.txt", 4 }, false},

@@ -43,18 +43,12 @@ type attachment struct {
 }
 
 type embed struct {
-	Type        string `json:"type"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	URL         string `json:"url"`
-	Author      named  `json:"author"`
-	Footer      struct {
+	embedPayload
+	Type   string `json:"type"`
+	Author named  `json:"author"`
+	Footer struct {
 		Text string `json:"text"`
 	} `json:"footer"`
-	Fields []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	} `json:"fields"`
 }
 
 // poll is also what is sent.
