@@ -10,7 +10,6 @@ import (
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
-	"synthbot/interfaces/discord/rest"
 )
 
 type messagePayload struct {
@@ -100,7 +99,7 @@ func (d *Driver) split(s *messagePayload) ([]outgoing, error) {
 	case len(list) > d.set.LongParts && d.set.LongAnswers == "file":
 		beginning := shorten(w.Text(markdown.Split(text, 300, markdown.UTF16)[0]), 1000)
 		file := outgoing{Content: beginning + "\n…", text: text}
-		file.files = []rest.File{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}
+		file.files = []core.Upload{{Name: "answer.md", Data: []byte(text), MIME: "text/markdown"}}
 		if !long {
 			file.instead = list
 		}

@@ -19,9 +19,9 @@ import (
 
 // TestIsTheSameMessage: all of a message's content decides whether it is the one that was sent.
 func TestIsTheSameMessage(t *testing.T) {
-	file := func(name string, size int) rest.File { return rest.File{Name: name, Data: make([]byte, size)} }
+	file := func(name string, size int) core.Upload { return core.Upload{Name: name, Data: make([]byte, size)} }
 	ours := outgoing{
-		Content: " Rome ", Embeds: []embedPayload{{Title: "a", Description: "b"}}, files: []rest.File{file("x.txt", 5)},
+		Content: " Rome ", Embeds: []embedPayload{{Title: "a", Description: "b"}}, files: []core.Upload{file("x.txt", 5)},
 		Poll: &poll{Question: pollMedia{Text: "Which?"}},
 	}
 	there := func(change func(*message)) *message {

@@ -69,7 +69,7 @@ func fileMessages(caption string, f core.Upload) []outgoing {
 		first.text = caption
 	}
 	first.text = strings.TrimSpace(first.text + "\n[" + kind + ": " + said + "]")
-	first.files = []rest.File{{Name: name, Data: f.Data, MIME: f.MIME}}
+	first.files = []core.Upload{{Name: name, Data: f.Data, MIME: f.MIME}}
 	opus := f.Kind == core.MediaAudio && f.MIME == "audio/ogg" && f.Length > 0 && len(f.Waveform) > 0
 	switch {
 	case opus && !txt.HasVisible(caption): // a voice message has no text

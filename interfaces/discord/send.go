@@ -55,7 +55,7 @@ type outgoing struct {
 	Files      []map[string]any `json:"attachments,omitempty"`
 
 	number  int // of the part of the step; 0: the next one
-	files   []rest.File
+	files   []core.Upload
 	text    string     // for the history
 	instead []outgoing // sent instead if files are not allowed
 }

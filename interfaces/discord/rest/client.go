@@ -23,6 +23,7 @@ import (
 
 	"github.com/bwmarrin/discordgo"
 
+	"synthbot/core"
 	"synthbot/core/driver"
 	"synthbot/core/secret"
 )
@@ -233,21 +234,14 @@ type Request struct {
 	IDs    []string // in order
 	Query  url.Values
 	Body   any
-	Files  []File
-	Out    any  // a pointer for the response; nil: the response is ignored
-	Tries  int  // the maximum of attempts, except for rate limits; 0: MaxTries
-	Once   bool // is not retried after an unknown outcome
-	Fast   bool // answers an interaction: has no rate limit and cannot wait
+	Files  []core.Upload // of which Name, Data and MIME are used; names have no line breaks
+	Out    any           // a pointer for the response; nil: the response is ignored
+	Tries  int           // the maximum of attempts, except for rate limits; 0: MaxTries
+	Once   bool          // is not retried after an unknown outcome
+	Fast   bool          // answers an interaction: has no rate limit and cannot wait
 	// Search reports whether an attempt since a time worked. It is called before a retry if the outcome
 	// of an attempt older than NonceAge is unknown. Optional.
 	Search func(ctx context.Context, since time.Time) (found bool, err error)
-}
-
-// File is a file that is sent with a request.
-type File struct {
-	Name string // without line breaks
-	Data []byte
-	MIME string // "": unknown
 }
 
 func (q *Request) address() string {
