@@ -135,13 +135,25 @@ type Setting struct {
 	Key   Key
 	Kind  string // the tag kind
 	Value reflect.Value
+	field *field
+}
+
+// Default returns the setting with the value that it has if its key is missing. ok is false if that is nil.
+func (s Setting) Default() (d Setting, ok bool) {
+	s.Value = reflect.New(s.field.typ).Elem()
+	if s.field.initial != nil {
+		_ = s.field.setText(s.Value, *s.field.initial) // a test of all configurations checks the texts
+	}
+	return s, formOf(s.field.typ) != formPointer
 }
 
 // Walk calls f with each field in the struct that into points to, and in structs and lists of structs inside it. Keys
 // begin with at. Walk leaves out each [Table] and nil pointers.
 func Walk(at Key, into any, f func(s Setting)) {
 	s := structs([]any{into})[0]
-	for _, field := range fieldsOf(s.Type()) {
+	fields := fieldsOf(s.Type())
+	for i := range fields {
+		field := &fields[i]
 		key, v := at.then(field.name), reflect.Indirect(s.FieldByIndex(field.index))
 		switch {
 		case !v.IsValid() || formOf(field.leaf()) == formRaw:
@@ -152,7 +164,7 @@ func Walk(at Key, into any, f func(s Setting)) {
 				Walk(key.then(i), v.Index(i).Addr().Interface(), f)
 			}
 		default:
-			f(Setting{key, field.tag.Get("kind"), v})
+			f(Setting{key, field.tag.Get("kind"), v, field})
 		}
 	}
 }
@@ -197,7 +209,7 @@ func (f *field) example() *string { return f.lookup("example") }
 // or a pointer.
 func (f *field) leaf() reflect.Type {
 	t := f.typ
-	for depth := 0; depth < maxDepth; depth++ {
+	for {
 		switch formOf(t) {
 		case formList, formMap, formPointer:
 			t = t.Elem()
@@ -205,7 +217,6 @@ func (f *field) leaf() reflect.Type {
 			return t
 		}
 	}
-	return t
 }
 
 func (f *field) panic(format string, args ...any) {
@@ -220,74 +231,65 @@ func SetText(into any, key, text string) error {
 		if f.name != key {
 			continue
 		}
-		wrong := f.setText(s.FieldByIndex(f.index), text)
-		if wrong != "" {
-			return errors.New(wrong)
-		}
-		return nil
+		return f.setText(s.FieldByIndex(f.index), text)
 	}
 	return errors.New("is unknown")
 }
 
-// setText sets a value from the text of a tag. It returns the problem, or "".
-func (f *field) setText(dst reflect.Value, text string) string {
+// setText sets a value from the text of a tag.
+func (f *field) setText(dst reflect.Value, text string) error {
 	switch formOf(dst.Type()) {
 	case formPointer:
 		dst.Set(reflect.New(dst.Type().Elem()))
 		return f.setText(dst.Elem(), text)
 	case formList:
-		dst.Set(reflect.MakeSlice(dst.Type(), 0, 0))
 		parts := splitList(text)
-		wrong := f.tooMany(len(parts))
-		if wrong != "" {
-			return wrong
+		if err := f.checkLength(len(parts)); err != nil {
+			return err
 		}
-		for _, part := range parts {
-			item := reflect.New(dst.Type().Elem()).Elem()
-			wrong := f.setText(item, part)
-			if wrong != "" {
-				return wrong
+		dst.Set(reflect.MakeSlice(dst.Type(), len(parts), len(parts)))
+		for i, part := range parts {
+			if err := f.setText(dst.Index(i), part); err != nil {
+				return err
 			}
-			dst.Set(reflect.Append(dst, item))
 		}
-		return ""
+		return nil
 	case formMap:
 		return f.setPairs(dst, text)
 	case formSecret:
 		dst.Set(reflect.ValueOf(secret.New(text)))
-		return ""
+		return nil
 	}
 	value, err := kindOf(dst.Type()).parse(text)
 	if err != nil {
 		write := strings.TrimSuffix(kindOf(dst.Type()).write, ", without quotes")
-		return "is " + Quote(txt.Clip(text, 120)) + "; write " + write
+		return fmt.Errorf("is %s; write %s", Quote(txt.Clip(text, 120)), write)
 	}
 	return setScalar(dst, value, f)
 }
 
-// tooMany returns why a list must not have n elements, or "".
-func (f *field) tooMany(n int) string {
+// checkLength returns why a list must not have n elements.
+func (f *field) checkLength(n int) error {
 	if f.items == 0 || n <= f.items {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("has more than %d entries; keep the best", f.items)
+	return fmt.Errorf("has more than %d entries; keep the best", f.items)
 }
 
-func (f *field) setPairs(dst reflect.Value, text string) string {
+func (f *field) setPairs(dst reflect.Value, text string) error {
 	dst.Set(reflect.MakeMap(dst.Type()))
 	for _, part := range splitList(text) {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return "lacks a ="
+			return errors.New("lacks a =")
 		}
 		item := reflect.New(dst.Type().Elem()).Elem()
-		wrong := f.setText(item, value)
-		if wrong != "" {
-			return wrong
+		if err := f.setText(item, value); err != nil {
+			return err
 		}
 		dst.SetMapIndex(reflect.ValueOf(name).Convert(dst.Type().Key()), item)
 	}
-	return ""
+	return nil
 }
 
 func splitList(text string) []string {
@@ -320,21 +322,21 @@ func (f *field) newBound(name string) *bound {
 	}
 	t := f.leaf()
 	switch {
-	case formOf(t) != formScalar, t != typeDuration && readsText(t), t.Kind() == reflect.Bool:
+	case formOf(t) != formScalar, readsText(t), t.Kind() == reflect.Bool:
 		f.panic("%s cannot be limited by %s", t, name)
 	case t.Kind() == reflect.String:
 		t = reflect.TypeFor[int]()
 	}
 	value := reflect.New(t).Elem()
 	limit, err := kindOf(t).parse(*text)
-	if err != nil || assign(value, limit) != "" {
+	if err != nil || assign(value, limit) != nil {
 		f.panic("%s of %q is not a %s", name, *text, t)
 	}
 	return &bound{value, *text}
 }
 
-// check returns the problem of a value and the fix, or "".
-func (r *rules) check(v reflect.Value) string {
+// check returns the problem of a value and the fix.
+func (r *rules) check(v reflect.Value) error {
 	measured, unit := v, ""
 	if v.Kind() == reflect.String {
 		measured, unit = reflect.ValueOf(utf8.RuneCountInString(v.String())), " characters"
@@ -342,21 +344,21 @@ func (r *rules) check(v reflect.Value) string {
 	low := r.min != nil && compare(measured, r.min.value) < 0
 	high := r.max != nil && compare(measured, r.max.value) > 0
 	if low || high {
-		return fmt.Sprintf("is %s%s; write %s%s", quoted(measured), unit, r.span(), unit)
+		return fmt.Errorf("is %s%s; write %s%s", quoted(measured), unit, r.span(), unit)
 	}
 	text := fmt.Sprint(v.Interface())
 	if r.visible && !txt.HasVisible(text) {
-		return "has no visible character; write at least one, or take it out"
+		return errors.New("has no visible character; write at least one, or take it out")
 	}
 	if r.oneof == nil || slices.Contains(r.oneof, text) {
-		return ""
+		return nil
 	}
 	write := "one of " + strings.Join(r.choices(), ", ")
 	near := Nearest(text, r.oneof)
 	if near != "" {
 		write = fmt.Sprintf("%q, or else %s", near, write)
 	}
-	return fmt.Sprintf("is %s; write %s", quoted(v), write)
+	return fmt.Errorf("is %s; write %s", quoted(v), write)
 }
 
 // span describes the bounds; "" if there are none.

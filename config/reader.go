@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -28,32 +29,6 @@ func Defaults(into ...any) {
 	d := &Document{broken: true}
 	d.root = &node{doc: d}
 	reader{doc: d, partial: true}.table(d.root, structs(into))
-}
-
-// DefaultsLike returns a new struct of the type that given points to, with the default of each field. Its lists of
-// tables have as many elements as the given ones.
-func DefaultsLike(given any) any {
-	into := reflect.New(reflect.TypeOf(given).Elem())
-	Defaults(into.Interface())
-	addTables(into.Elem(), reflect.ValueOf(given).Elem())
-	return into.Interface()
-}
-
-// addTables makes the lists of tables in a struct as long as those of another one.
-func addTables(into, given reflect.Value) {
-	for _, f := range fieldsOf(into.Type()) {
-		dst, src := into.FieldByIndex(f.index), given.FieldByIndex(f.index)
-		form := formOf(dst.Type())
-		switch {
-		case form == formTable:
-			addTables(dst, src)
-		case form == formList && formOf(dst.Type().Elem()) == formTable:
-			dst.Set(reflect.MakeSlice(dst.Type(), src.Len(), src.Len()))
-			for i := range src.Len() {
-				dst.Index(i).Set(reflect.ValueOf(DefaultsLike(src.Index(i).Addr().Interface())).Elem())
-			}
-		}
-	}
 }
 
 // table reads one table into structs that share it.
@@ -181,9 +156,8 @@ func (r reader) value(at *node, f *field, dst reflect.Value) {
 	case formMap:
 		r.mapValue(at, f, dst)
 	default:
-		wrong := setScalar(dst, at.value, f)
-		if wrong != "" {
-			at.fault(wrong)
+		if err := setScalar(dst, at.value, f); err != nil {
+			at.fault(err.Error())
 		}
 	}
 }
@@ -208,9 +182,8 @@ func (r reader) list(at *node, f *field, dst reflect.Value) {
 		at.fault("is " + typeOf(at.value) + "; " + write)
 		return
 	}
-	wrong := f.tooMany(len(items))
-	if wrong != "" {
-		at.fault(wrong)
+	if err := f.checkLength(len(items)); err != nil {
+		at.fault(err.Error())
 	}
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
 	for i := range items {
@@ -261,96 +234,87 @@ func kindOf(t reflect.Type) kind {
 	return kind{"a whole number, without quotes", "0", parse}
 }
 
-// setScalar sets dst to a TOML value and checks the field's rules. It returns the problem and the fix, or "".
-func setScalar(dst reflect.Value, value any, f *field) string {
-	wrong := assign(dst, value)
-	if wrong == "" {
-		wrong = f.rules.check(dst)
+// setScalar sets dst to a TOML value and checks the field's rules. The error is the problem and the fix.
+func setScalar(dst reflect.Value, value any, f *field) error {
+	if err := assign(dst, value); err != nil {
+		return err
 	}
-	return wrong
+	return f.rules.check(dst)
 }
 
-func assign(dst reflect.Value, value any) string {
+func assign(dst reflect.Value, value any) error {
 	switch {
-	case dst.Type() == typeDuration:
-		return assignDuration(dst, value)
 	case readsText(dst.Type()):
-		return assignText(dst, value)
-	}
-	switch dst.Kind() {
-	case reflect.String:
+		if text, ok := textOf(value); ok {
+			return assignText(dst, text)
+		}
+	case dst.Type() == typeDuration:
+		if text, ok := value.(string); ok {
+			return assignDuration(dst, text)
+		}
+	case dst.Kind() == reflect.String:
 		if text, ok := value.(string); ok {
 			dst.SetString(text)
-			return ""
+			return nil
 		}
-	case reflect.Bool:
+	case dst.Kind() == reflect.Bool:
 		if b, ok := value.(bool); ok {
 			dst.SetBool(b)
-			return ""
+			return nil
 		}
-	case reflect.Float64:
-		return assignFloat(dst, value)
+	case dst.CanFloat():
+		switch n := value.(type) {
+		case int64:
+			dst.SetFloat(float64(n))
+			return nil
+		case float64:
+			return assignFloat(dst, n)
+		}
 	default:
-		return assignInt(dst, value)
+		if n, ok := value.(int64); ok {
+			return assignInt(dst, n)
+		}
 	}
 	return wrongType(dst.Type(), value)
 }
 
-func assignInt(dst reflect.Value, value any) string {
-	n, ok := value.(int64)
-	switch {
-	case !ok:
-		return wrongType(dst.Type(), value)
-	case dst.OverflowInt(n):
+func assignInt(dst reflect.Value, n int64) error {
+	if dst.OverflowInt(n) {
 		most := int64(1)<<(dst.Type().Bits()-1) - 1
-		return fmt.Sprintf("is %d; write %d to %d", n, -most-1, most)
+		return fmt.Errorf("is %d; write %d to %d", n, -most-1, most)
 	}
 	dst.SetInt(n)
-	return ""
+	return nil
 }
 
-func assignFloat(dst reflect.Value, value any) string {
-	switch n := value.(type) {
-	case int64:
-		dst.SetFloat(float64(n))
-	case float64:
-		if math.IsNaN(n) || math.IsInf(n, 0) {
-			return "is not a finite number; write " + kindOf(dst.Type()).write
-		}
-		dst.SetFloat(n)
-	default:
-		return wrongType(dst.Type(), value)
+func assignFloat(dst reflect.Value, n float64) error {
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return errors.New("is not a finite number; write " + kindOf(dst.Type()).write)
 	}
-	return ""
+	dst.SetFloat(n)
+	return nil
 }
 
-func assignDuration(dst reflect.Value, value any) string {
-	text, ok := value.(string)
-	if !ok {
-		return wrongType(dst.Type(), value)
-	}
+func assignDuration(dst reflect.Value, text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return fmt.Sprintf(`is %s; write a duration such as "90s", "15m" or "1h30m"`, Quote(txt.Clip(text, 120)))
+		return fmt.Errorf(`is %s; write a duration such as "90s", "15m" or "1h30m"`, Quote(txt.Clip(text, 120)))
 	}
 	dst.SetInt(int64(d))
-	return ""
+	return nil
 }
 
-func assignText(dst reflect.Value, value any) string {
-	text, ok := textOf(value)
-	if !ok {
-		return wrongType(dst.Type(), value)
+func assignText(dst reflect.Value, text string) error {
+	into := reflect.New(dst.Type()) // dst stays as it is if the text is invalid
+	err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	switch {
+	case err == nil:
+		dst.Set(into.Elem())
+		return nil
+	case dst.Type() == typeLevel:
+		return fmt.Errorf("is %s; write DEBUG, INFO, WARN or ERROR", Quote(txt.Clip(text, 120)))
 	}
-	into := reflect.New(dst.Type())
-	if err := into.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
-		if dst.Type() == typeLevel {
-			return "is " + Quote(txt.Clip(text, 120)) + "; write DEBUG, INFO, WARN or ERROR"
-		}
-		return txt.Clip(txt.Line(err.Error()), 120)
-	}
-	dst.Set(into.Elem())
-	return ""
+	return errors.New(txt.ClipLine(err.Error(), 120))
 }
 
 func textOf(value any) (text string, ok bool) {
@@ -366,8 +330,8 @@ func textOf(value any) (text string, ok bool) {
 }
 
 // wrongType returns the fault of a value with the wrong type, without the value.
-func wrongType(t reflect.Type, value any) string {
-	return "is " + typeOf(value) + "; write " + kindOf(t).write
+func wrongType(t reflect.Type, value any) error {
+	return fmt.Errorf("is %s; write %s", typeOf(value), kindOf(t).write)
 }
 
 func typeOf(value any) string {

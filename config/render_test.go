@@ -291,8 +291,8 @@ func (f *field) lintTexts() error {
 		if text == nil || formOf(f.leaf()) > formSecret {
 			continue
 		}
-		if wrong := f.setText(reflect.New(f.typ).Elem(), *text); wrong != "" {
-			all = append(all, fmt.Errorf("config: %s: key %s: %q: %s", f.owner, f.name, *text, wrong))
+		if err := f.setText(reflect.New(f.typ).Elem(), *text); err != nil {
+			all = append(all, fmt.Errorf("config: %s: key %s: %q: %w", f.owner, f.name, *text, err))
 		}
 	}
 	return errors.Join(all...)

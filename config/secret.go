@@ -21,7 +21,7 @@ const maxSecret = 64 << 10
 func (r reader) secret(at *node, dst reflect.Value) {
 	text, ok := at.value.(string)
 	if !ok {
-		at.fault(wrongType(typeSecret, at.value))
+		at.fault(wrongType(typeSecret, at.value).Error())
 		return
 	}
 	value, err := r.resolve(text)

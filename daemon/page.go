@@ -104,15 +104,15 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 // shownSettings returns the settings of the configuration for the page. It leaves out unset keys without a default
 // in the elements of lists.
 func (c *Config) shownSettings() (rows []adminpage.Setting) {
-	defaults := make(map[string]string)
-	c.defaults().Walk(func(s config.Setting) { defaults[s.Key.String()] = shownValue(s) })
 	c.Walk(func(s config.Setting) {
-		name := s.Key.String()
-		row := adminpage.Setting{Name: name, Value: shownValue(s), Default: defaults[name], From: "the default"}
+		row := adminpage.Setting{Name: s.Key.String(), Value: shownValue(s), From: "the default"}
+		if d, ok := s.Default(); ok {
+			row.Default = shownValue(d)
+		}
 		switch {
 		case row.Value != row.Default:
 			row.From = c.File
-		case strings.Contains(name, "[") && s.Value.IsZero():
+		case strings.Contains(row.Name, "[") && s.Value.IsZero():
 			return
 		}
 		rows = append(rows, row)
@@ -142,20 +142,6 @@ func (p *parts) choices(command string) []string {
 		return append(p.personas.known(), settings.Default)
 	}
 	return append(p.Engines.Names(), settings.Default)
-}
-
-// defaults returns a configuration with the same interfaces and plugins, and the default of each setting.
-func (c *Config) defaults() *Config {
-	d := &Config{Tables: *config.DefaultsLike(&c.Tables).(*Tables)}
-	for _, e := range c.Enabled {
-		e.Own = config.DefaultsLike(e.Own)
-		d.Enabled = append(d.Enabled, e)
-	}
-	for _, p := range c.Chosen {
-		p.Own = config.DefaultsLike(p.Own)
-		d.Chosen = append(d.Chosen, p)
-	}
-	return d
 }
 
 // shownValue formats a setting for the page, without secrets.
