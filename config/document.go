@@ -93,8 +93,7 @@ func (o Options) read(name string, limit int) ([]byte, error) {
 
 // ioReason returns the text of an I/O error without the file's name.
 func ioReason(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return err.Error()
@@ -280,14 +279,10 @@ type Table struct {
 
 // Decode reads the table into structs, as [Document.Decode] does the whole file.
 // Faults join those of the document. A key is known if any of the structs has it.
-func (t Table) Decode(into ...any) {
-	t.decode(false, into)
-}
+func (t Table) Decode(into ...any) { t.decode(false, into) }
 
 // Peek reads only the keys that the structs have, and leaves the rest to Decode.
-func (t Table) Peek(into ...any) {
-	t.decode(true, into)
-}
+func (t Table) Peek(into ...any) { t.decode(true, into) }
 
 func (t Table) decode(partial bool, into []any) {
 	if t.at == nil {

@@ -46,18 +46,16 @@ func IsReference(text string) bool {
 }
 
 func (r reader) resolve(text string) (string, error) {
+	variable, isVariable := strings.CutPrefix(text, "env:")
+	file, isFile := strings.CutPrefix(text, "file:")
 	switch {
-	case text == "":
-		return "", nil
-	case r.references && IsReference(text):
+	case text == "", r.references && IsReference(text):
 		return text, nil
 	case r.references:
 		return "(literal)", nil
-	}
-	if variable, ok := strings.CutPrefix(text, "env:"); ok {
+	case isVariable:
 		return r.secretVariable(variable)
-	}
-	if file, ok := strings.CutPrefix(text, "file:"); ok {
+	case isFile:
 		return r.secretFile(file)
 	}
 	return text, nil
@@ -118,6 +116,4 @@ func (r reader) places(path string) []string {
 // credentialsDir returns the folder in which systemd provides secrets; "" for none.
 func (r reader) credentialsDir() string { return r.doc.options.getenv("CREDENTIALS_DIRECTORY") }
 
-func trimEnd(text string) string {
-	return strings.TrimRight(text, "\r\n")
-}
+func trimEnd(text string) string { return strings.TrimRight(text, "\r\n") }
