@@ -210,14 +210,8 @@ func known(names map[string]bool) string {
 
 // checkRest reports invalid settings that no tag can describe.
 func (c *Config) checkRest(d *config.Document) {
-	wrong := listenFault(c.Admin.Listen, "127.0.0.1:8787, and use an ssh tunnel from elsewhere")
-	if wrong != "" {
-		d.Fault(wrong, "admin", "listen")
-	}
-	wrong = listenFault(c.Metrics.Listen, "127.0.0.1:9787")
-	if wrong != "" {
-		d.Fault(wrong, "metrics", "listen")
-	}
+	checkListen(d.Fault, c.Admin.Listen, "127.0.0.1:8787, and use an ssh tunnel from elsewhere", "admin", "listen")
+	checkListen(d.Fault, c.Metrics.Listen, "127.0.0.1:9787", "metrics", "listen")
 	if c.Bot.DataDir == "~" || strings.HasPrefix(c.Bot.DataDir, "~/") {
 		d.Fault("begins with ~, which only a shell replaces; write the path of your home folder", "bot", "data_dir")
 	}
@@ -244,21 +238,18 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 }
 
-// listenFault returns why something cannot be served at an address for this machine alone, and the fix; "" if it can
-// be, or if there is no address.
-func listenFault(address, example string) string {
+// checkListen reports an address at which something cannot be served for this machine alone; "" is no address.
+func checkListen(fault func(text string, at ...any), address, example string, at ...any) {
 	if address == "" {
-		return ""
+		return
 	}
 	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	if err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "is not a local address; write one like " + example
+		fault("is not a local address; write one like "+example, at...)
+	} else if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		fault("has no port from 0 to 65535; write one like "+example, at...)
 	}
-	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
-		return "has no port from 0 to 65535; write one like " + example
-	}
-	return ""
 }
 
 // engineFaults adds the faults of an engine's table, except for keys that have a fault already.

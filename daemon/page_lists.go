@@ -182,6 +182,10 @@ func pageButton(label, command string, args ...string) adminpage.Button {
 	return b
 }
 
+func switchButton(what, name, to string) adminpage.Button {
+	return pageButton("Turn "+to, "switch", "what", what, "name", name, "to", to)
+}
+
 // requires reports whether a plugin must stay on, because the configuration's access rules need it.
 func (c *Config) requires(plugin string) bool {
 	return plugin == PairingName && c.Access.Private == PairingName
@@ -189,7 +193,7 @@ func (c *Config) requires(plugin string) bool {
 
 // doSwitch turns a plugin on or off everywhere, or an action in a place. The zero Path stands for all places.
 func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, error) {
-	b, name, at, on := s.bot, c.Args["name"], c.Path, c.Args["to"] == "on"
+	b, name, on := s.bot, c.Args["name"], c.Args["to"] == "on"
 	p, isPlugin := b.InForce(), c.Args["what"] == "plugin"
 	chosen := slices.Contains(p.Config.ChosenNames(), name)
 	switches := func(d *action.Definition) bool { return d.Name == name && !d.IsMessage() }
@@ -201,38 +205,32 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
 		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
 	}
+	done := name + " is " + c.Args["to"] + " from now on."
 	if !isPlugin {
-		err := s.setSwitch(ctx, at, actionsDeny, name, on)
+		err := b.changes.Change(ctx, c.Path, func(v *settings.Settings) { setSwitch(&v.ActionsDeny, name, on) })
 		b.reloads.settingsChanged()
-		return name + " is " + c.Args["to"] + " from now on.", err
+		return done, err
 	}
-	if err := s.setSwitch(ctx, core.Path{}, pluginsOff, name, on); err != nil {
+	setPlugin := func(on bool) error {
+		return b.changes.Change(ctx, core.Path{}, func(v *settings.Settings) { setSwitch(&v.PluginsOff, name, on) })
+	}
+	if err := setPlugin(on); err != nil {
 		return "", err
 	}
 	if _, err := b.Reload(); err != nil { // undo the switch, because the next start might fail
 		const text = "Nothing was changed, because the configuration cannot be read again: %s"
-		failed := core.Errorf(core.Broken, text, txt.Line(err.Error()))
-		return "", errors.Join(failed, s.setSwitch(ctx, core.Path{}, pluginsOff, name, !on))
+		return "", errors.Join(core.Errorf(core.Broken, text, txt.Line(err.Error())), setPlugin(!on))
 	}
-	return name + " is " + c.Args["to"] + " from now on.", nil
+	return done, nil
 }
 
-// Settings that list what is turned off.
-func actionsDeny(s *settings.Settings) *settings.Patterns { return &s.ActionsDeny }
-func pluginsOff(s *settings.Settings) *settings.Patterns  { return &s.PluginsOff }
-
-// setSwitch removes a name from a path's list of what is turned off, or adds it if on is false.
-func (s *pageServer) setSwitch(
-	ctx context.Context, at core.Path, list func(*settings.Settings) *settings.Patterns, name string, on bool,
-) error {
-	return s.bot.changes.Change(ctx, at, func(v *settings.Settings) {
-		is := func(one settings.Pattern) bool { return string(one) == name }
-		left := slices.DeleteFunc(slices.Clone(*list(v)), is)
-		if !on {
-			left = append(left, settings.Pattern(name))
-		}
-		*list(v) = left
-	})
+// setSwitch removes a name from a list of what is turned off, or adds it if on is false.
+func setSwitch(off *settings.Patterns, name string, on bool) {
+	is := func(one settings.Pattern) bool { return string(one) == name }
+	*off = slices.DeleteFunc(slices.Clone(*off), is)
+	if !on {
+		*off = append(*off, settings.Pattern(name))
+	}
 }
 
 // pluginList lists all plugins, whether each is on, and why.
@@ -243,12 +241,12 @@ func (s *pageServer) pluginList() []adminpage.List {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)
 		row := adminpage.Row{Name: a.name, Mark: "on", Values: []string{a.doc}}
-		button := pageButton("Turn off", "switch", "what", "plugin", "name", a.name, "to", "off")
+		button := switchButton("plugin", a.name, "off")
 		var why string
 		switch {
 		case chosen && off.Match(a.name) && !c.requires(a.name):
 			row.Mark, why = "off", "turned off on this page"
-			button = pageButton("Turn on", "switch", "what", "plugin", "name", a.name, "to", "on")
+			button = switchButton("plugin", a.name, "on")
 		case chosen && c.requires(a.name):
 			why = "access.private needs it"
 		case chosen && named:
@@ -290,18 +288,15 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	open, own := Offered(p.Snapshot), s.bot.changes.At(place).ActionsDeny
 	var list []adminpage.Action
 	for _, d := range p.Snapshot.All() {
-		on := pageButton("Turn on", "switch", "what", "action", "name", d.Name, "to", "on")
-		off := pageButton("Turn off", "switch", "what", "action", "name", d.Name, "to", "off")
 		a := adminpage.Action{
 			Name: d.Name, Owner: d.Owner, Brief: d.Brief, Permission: string(d.Allows()), Offered: open(d.Name),
-			Schema: d.Schema, Help: d.Examples.Description,
+			Schema: d.Schema, Help: d.Examples.Description, Off: strings.Join(p.deniedBy(place, d), ", "),
 		}
-		a.Off = strings.Join(p.deniedBy(place, d), ", ")
 		switch {
 		case slices.Contains(own, settings.Pattern(d.Name)):
-			a.Buttons = append(a.Buttons, on)
+			a.Buttons = []adminpage.Button{switchButton("action", d.Name, "on")}
 		case a.Off == "" && !d.IsMessage():
-			a.Buttons = append(a.Buttons, off)
+			a.Buttons = []adminpage.Button{switchButton("action", d.Name, "off")}
 		}
 		list = append(list, a)
 	}

@@ -49,24 +49,22 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	state.Workers = b.workers.sharing.workerLines(ctx)
 	_, state.Errors = b.env.lines.After(0)
 	state.Used, state.Free = s.diskSpace(p.Config)
-	state.Guests, err = waitingGuests(ctx, p)
-	if err != nil {
-		return state, err
+	pairing := p.Pairing()
+	if pairing != nil {
+		guests, err := pairing.Waiting(ctx)
+		if err != nil {
+			return state, err
+		}
+		for _, g := range guests {
+			state.Guests = append(state.Guests, adminpage.Guest(g))
+		}
 	}
-	state.Spent, err = s.spending(ctx, p.Config)
+	spent, err := b.Data.usage.Spent(ctx, b.now().Format(time.DateOnly), core.Path{})
+	state.Spent = adminpage.Spending{
+		Tokens: spent.Tokens, TokensLimit: p.Config.Budget.BotTokens,
+		Cost: spent.Cost, CostLimit: p.Config.Budget.BotCost,
+	}
 	return state, err
-}
-
-func waitingGuests(ctx context.Context, p *parts) (list []adminpage.Guest, err error) {
-	plugin := p.Pairing()
-	if plugin == nil {
-		return nil, nil
-	}
-	guests, err := plugin.Waiting(ctx)
-	for _, g := range guests {
-		list = append(list, adminpage.Guest(g))
-	}
-	return list, err
 }
 
 // engineStates returns whether each engine works. It takes the conditions of engines.
@@ -102,13 +100,6 @@ func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition
 		list = append(list, part)
 	}
 	return list
-}
-
-func (s *pageServer) spending(ctx context.Context, c *Config) (sum adminpage.Spending, err error) {
-	sum.TokensLimit, sum.CostLimit = c.Budget.BotTokens, c.Budget.BotCost
-	spent, err := s.bot.Data.usage.Spent(ctx, s.bot.now().Format(time.DateOnly), core.Path{})
-	sum.Tokens, sum.Cost = spent.Tokens, spent.Cost
-	return sum, err
 }
 
 // diskSpace returns the size of the bot's files and the free space, in bytes; 0 if unknown.

@@ -136,10 +136,7 @@ func hasBlueprints(c *Config) bool {
 func completeBlueprints(c *Config, own any, fault func(text string, at ...any)) {
 	b := own.(*blueprint.Config)
 	b.Dir = c.Beside(".")
-	wrong := listenFault(b.Serve.Listen, "127.0.0.1:8790")
-	if wrong != "" {
-		fault(wrong, "serve", "listen")
-	}
+	checkListen(fault, b.Serve.Listen, "127.0.0.1:8790", "serve", "listen")
 	for _, f := range b.Faults() {
 		if !f.Warning {
 			fault(f.String(), "source", b.SourceOf(f), "path")

@@ -43,7 +43,6 @@ func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
-	services.Go(func() { b.monitor.watchDatabase(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day: it blocked the database three times: " + txt.Line(job))
 	}
@@ -214,12 +213,13 @@ func (m *monitor) trouble(i core.Interface) string {
 // stateInterval is how often watch checks the bot and its interfaces.
 const stateInterval = 5 * time.Second
 
-// watch alerts the admins about interfaces that run but receive no messages. It also sends systemd the state that
-// `systemctl status` shows, whenever that changes. It returns when ctx ends.
+// watch alerts the admins about interfaces that run but receive no messages, and about a displaced database file. It
+// also sends systemd the state that `systemctl status` shows, whenever that changes. It returns when ctx ends.
 func (m *monitor) watch(ctx context.Context) {
 	sent := ""
 	loop.Repeat(ctx, nil, func() time.Duration {
 		m.checkPlatforms()
+		m.checkDatabase()
 		state := m.state()
 		if state != sent {
 			notifySystemd(m.log, "STATUS="+state)
@@ -229,18 +229,13 @@ func (m *monitor) watch(ctx context.Context) {
 	})
 }
 
-// watchDatabase alerts the admins while the database file is displaced. It returns when ctx ends.
-func (m *monitor) watchDatabase(ctx context.Context) {
-	loop.Repeat(ctx, nil, func() time.Duration {
-		if memory.Displaced(m.Data.DB) {
-			m.alerts.set("database file", false, "Somebody has moved, deleted or replaced my database file, "+
-				memory.FileName+". I still write to the former one: move it back, or run `synthbot backup FILE` "+
-				"before you stop me.")
-		} else {
-			m.alerts.set("database file", true, "My database file is in its place again.")
-		}
-		return stateInterval
-	})
+func (m *monitor) checkDatabase() {
+	displaced, text := memory.Displaced(m.Data.DB), "My database file is in its place again."
+	if displaced {
+		text = "Somebody has moved, deleted or replaced my database file, " + memory.FileName +
+			". I still write to the former one: move it back, or run `synthbot backup FILE` before you stop me."
+	}
+	m.alerts.set("database file", !displaced, text)
 }
 
 func (m *monitor) checkPlatforms() {
