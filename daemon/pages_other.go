@@ -1,6 +1,0 @@
-//go:build !linux
-
-package daemon
-
-// ReleasePages does nothing on this system.
-func ReleasePages() {}
