@@ -17,7 +17,6 @@ import (
 const (
 	maxFile = 32 << 20 // a PNG card
 	maxText = 8 << 20  // a JSON card, the card in a PNG
-	maxTOML = 1 << 20  // a persona file
 )
 
 // Load reads a persona file or a character card; its content decides which. The error has
@@ -91,8 +90,8 @@ func Parse(file string, data []byte) (*Persona, error) {
 	case ".json":
 		return nil, fmt.Errorf("%s: the name ends with .json, but it is not a JSON object: get the card again", file)
 	}
-	if len(data) > maxTOML {
-		return nil, tooLarge(file, int64(len(data)), maxTOML)
+	if len(data) > config.MaxFile {
+		return nil, tooLarge(file, int64(len(data)), config.MaxFile)
 	}
 	p := new(Persona)
 	if err := config.Read(file, data, p, config.Options{}); err != nil {

@@ -1,3 +1,22 @@
+// Package persona describes who the bot is. It reads persona files (TOML) and character
+// cards (V1, V2 and V3, as JSON or in a PNG picture), and renders them for a prompt. It does
+// not decide which persona speaks in a place, and it never decodes pixels.
+//
+// # Persona files
+//
+// A persona file is TOML; the tags of [Persona] list its keys. Only name is required. All
+// problems of a file are reported at once, each as "FILE:LINE: key: problem and fix".
+//
+// # Character cards
+//
+// description and scenario become the profile; personality, system_prompt and
+// post_history_instructions have labels of their own; first_mes is the greeting and
+// mes_example the example dialogue; a nickname replaces {{char}}. character_book becomes
+// Persona.Book. creator_notes are meant for users, and no model gets them. In a PNG, the card
+// is the base64 text of a chunk (tEXt, zTXt or iTXt) with the keyword ccv3 or else chara.
+//
+// In all texts, {{char}}, <BOT> and <CHAR> are replaced by the persona's name, {{user}} and
+// <USER> by the user's, in any case.
 package persona
 
 import (
@@ -73,30 +92,30 @@ const maxUser = 64
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
 	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), defaultUser)
-	who, char := p.forAnyone(), p.char()
+	who := p.forAnyone()
 	if strings.Contains(who.Text, anyUser) {
-		who.Text = p.text(who.Name, who.Aliases, char, user)
+		who.Text = p.text(who.Name, who.Aliases, user) // in whole: a name could complete a label
 	}
-	who.Dialogue, who.Greeting = replace(who.Dialogue, char, user), replace(who.Greeting, char, user)
+	who.Dialogue = strings.ReplaceAll(who.Dialogue, anyUser, user)
+	who.Greeting = strings.ReplaceAll(who.Greeting, anyUser, user)
 	return who
 }
 
 // anyUser stands for the user's name in a text for anyone.
 const anyUser = "{{user}}"
 
-// forAnyone returns the persona with the placeholders in Dialogue and Greeting, and with anyUser in Text. It
-// renders them once.
+// forAnyone returns the persona with anyUser in all texts. It renders them once.
 func (p *Persona) forAnyone() core.Persona {
 	who := p.rendered.Load()
 	if who == nil {
-		name := txt.Line(p.Name)
+		name, char := txt.Line(p.Name), p.char()
 		aliases := slices.Clip(p.aliases(name))
 		who = &core.Persona{
 			Name:     name,
 			Aliases:  aliases,
-			Text:     p.text(name, aliases, p.char(), anyUser),
-			Dialogue: examples(lines(p.ExampleDialogue)),
-			Greeting: lines(p.Greeting),
+			Text:     p.text(name, aliases, anyUser),
+			Dialogue: replace(examples(lines(p.ExampleDialogue)), char, anyUser),
+			Greeting: replace(lines(p.Greeting), char, anyUser),
 			Voice:    txt.Line(p.Voice),
 		}
 		p.rendered.Store(who)
@@ -118,8 +137,8 @@ func (p *Persona) aliases(name string) (names []string) {
 	return names
 }
 
-func (p *Persona) text(name string, aliases []string, char, user string) string {
-	s := renderer{char: char, user: user}
+func (p *Persona) text(name string, aliases []string, user string) string {
+	s := renderer{char: p.char(), user: user}
 	s.b.Grow(1024)
 	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
@@ -167,4 +186,52 @@ func (s *renderer) list(name string, texts []string) {
 		}
 	}
 	s.write(name, strings.Join(items, "; "))
+}
+
+// lines returns a text of several lines without control characters and the white space around it.
+func lines(s string) string { return strings.TrimSpace(txt.Lines(s)) }
+
+// startPattern matches what begins each example in the dialogues of cards.
+var startPattern = txt.Pattern(`(?i)\s*<START>\s*`)
+
+// examples separates examples of dialogue by empty lines.
+func examples(s string) string {
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	return strings.TrimSpace(startPattern().ReplaceAllString(s, "\n\n"))
+}
+
+// unlabel removes the colon after words that are labels of the rendered text, so that a value cannot look like one.
+func unlabel(s string) string {
+	if !strings.Contains(s, ":") {
+		return s
+	}
+	for word := range strings.SplitSeq(labels, ",") {
+		s = strings.ReplaceAll(s, word+":", word+" –")
+	}
+	return s
+}
+
+// labels lists the labels of a rendered text. "ikes" is the end of two of them.
+const labels = "Profile,Personality,ikes,Interests,Speaking style,Guidance"
+
+// placeholder matches {{char}}, {{user}} and {{original}}, and the older <BOT>, <CHAR> and <USER>.
+var placeholder = txt.Pattern(`(?i)\{\{\s*(?:char|user|original)\s*\}\}|<\s*(?:bot|char|user)\s*>`)
+
+// replace replaces the placeholders in one pass: a name that looks like a placeholder stays as it is.
+func replace(s, char, user string) string {
+	if !strings.ContainsAny(s, "{<") {
+		return s
+	}
+	return placeholder().ReplaceAllStringFunc(s, func(found string) string {
+		name := strings.Trim(found, "{}<> \t\r\n\f")
+		switch {
+		case strings.EqualFold(name, "user"):
+			return user
+		case strings.EqualFold(name, "original"):
+			return "" // it stands for a default prompt, which does not exist
+		}
+		return char
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"synthbot/config"
 )
 
 func TestEmbeddedIsSomebody(t *testing.T) {
@@ -179,7 +181,7 @@ func TestBadFiles(t *testing.T) {
 		"prose":     {"Dear diary, today I", ":1: cannot be read as TOML: "},
 		"cut":       {"name = \"A\"\nprofile = \"x", ":2: cannot be read as TOML: "},
 		"long":      {"name = \"" + strings.Repeat("a", 101) + "\"", "101 characters; write 100 or less"},
-		"huge":      {"name = \"A\"\n# " + strings.Repeat("a", maxTOML), "bytes, at most 1048576 are allowed"},
+		"huge":      {"name = \"A\"\n# " + strings.Repeat("a", config.MaxFile), "bytes, at most 1048576 are allowed"},
 		"nul":       {"name = \"A\x00\"", "neither a TOML persona nor a character card"},
 		"latin1":    {"name = \"Andr\xe9\"", "save it as UTF-8"},
 		"jpeg":      {"\xff\xd8\xff\xe0xxx", "JPEG"},
