@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +42,9 @@ func (r pdfReader) text(ctx context.Context, data []byte) (string, error) {
 	select {
 	case r <- struct{}{}:
 		defer func() { <-r }()
-		return pdfText(ctx, data)
+		ctx, cancel := context.WithTimeout(ctx, pdfTime)
+		defer cancel()
+		return readPDF(ctx, data)
 	case <-ctx.Done():
 		return "", errors.New("pdf: too many others are being read")
 	}
@@ -62,7 +63,7 @@ func ServePDF(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, text)
+	_, err = io.WriteString(out, text[:min(len(text), pdfOutput)])
 	return err
 }
 
@@ -96,39 +97,22 @@ func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
 	return c, nil
 }
 
-func pdfText(ctx context.Context, data []byte) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pdfTime)
-	defer cancel()
-	return readPDF(ctx, data)
-}
-
-// readPDF is pdfText without its time limit.
 func readPDF(ctx context.Context, data []byte) (string, error) {
 	c, err := pdfProcess(ctx, bytes.NewReader(data))
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	out, errs := cappedBuffer{most: pdfOutput}, cappedBuffer{most: pdfReason}
-	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", errors.New("pdf: it takes too long to read")
-		}
-		if c.ProcessState.ExitCode() == runtimeFailed {
-			return "", errors.New("pdf: it takes more memory than a file may")
-		}
-		return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(strings.TrimSpace(errs.kept.String())))
+	out, err := c.Output()
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return string(out), nil
+	case ctx.Err() != nil:
+		return "", errors.New("pdf: it takes too long to read")
+	case !ok:
+		return "", fmt.Errorf("pdf: %w", err)
+	case failed.ExitCode() == runtimeFailed:
+		return "", errors.New("pdf: it takes more memory than a file may")
 	}
-	return out.kept.String(), nil
-}
-
-// cappedBuffer keeps the first bytes that are written to it, and drops the rest.
-type cappedBuffer struct {
-	kept bytes.Buffer
-	most int // bytes
-}
-
-func (c *cappedBuffer) Write(p []byte) (int, error) {
-	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
-	return len(p), nil
+	return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(txt.ClipBytes(string(failed.Stderr), pdfReason)))
 }

@@ -20,16 +20,16 @@ import (
 )
 
 func TestPDFInItsOwnProcess(t *testing.T) {
-	got, err := pdfText(t.Context(), coretest.PDF("The answer is 42."))
+	got, err := readPDF(t.Context(), coretest.PDF("The answer is 42."))
 	if err != nil || !strings.Contains(got, "The answer is 42.") {
 		t.Errorf("got %q, %v, want the document's text", got, err)
 	}
-	if got, err := pdfText(t.Context(), []byte("%PDF-1.4 and no more")); err == nil || !strings.Contains(err.Error(), "pdf") {
+	if got, err := readPDF(t.Context(), []byte("%PDF-1.4 and no more")); err == nil || !strings.Contains(err.Error(), "pdf") {
 		t.Errorf("broken file: got %q, %v, want an error", got, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	if got, err := pdfText(ctx, coretest.PDF("x")); err == nil {
+	if got, err := readPDF(ctx, coretest.PDF("x")); err == nil {
 		t.Errorf("expired context: got %q, want an error", got)
 	}
 }
