@@ -115,11 +115,18 @@ var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
 
 // inspectConfig collects the programs and secrets that the configuration names, and notes for the user.
 func (s *Service) inspectConfig(c *daemon.Config) {
-	walkConfig(c, func(key, text string) {
-		if key == "command" {
-			s.programs = append(s.programs, text)
-		} else {
-			s.inspectSecret(text)
+	c.Walk(func(found config.Setting) {
+		switch value := found.Value.Interface().(type) {
+		case secret.Secret:
+			s.inspectSecret(value.Reveal())
+		case map[string]secret.Secret:
+			for _, one := range value {
+				s.inspectSecret(one.Reveal())
+			}
+		case []string:
+			if found.Kind == "program" && len(value) > 0 {
+				s.programs = append(s.programs, value[0])
+			}
 		}
 	})
 	for _, f := range c.Files() {
@@ -137,28 +144,6 @@ func (s *Service) inspectConfig(c *daemon.Config) {
 		s.note("the bot will start %s: the unit allows no program but synthbot itself; "+
 			"--tools adds a drop-in that does", strings.Join(s.programs, ", "))
 	}
-}
-
-// walkConfig calls f with each secret of a configuration in plain text, and with the program of each command line
-// that the bot runs (key "command").
-func walkConfig(c *daemon.Config, f func(key, text string)) {
-	c.Walk(func(s config.Setting) {
-		key, _ := s.Key[len(s.Key)-1].(string)
-		switch value := s.Value.Interface().(type) {
-		case secret.Secret:
-			if !value.IsZero() {
-				f(key, value.Reveal())
-			}
-		case map[string]secret.Secret:
-			for name, secret := range value {
-				f(name, secret.Reveal())
-			}
-		case []string:
-			if s.Kind == "program" && len(value) > 0 {
-				f("command", value[0])
-			}
-		}
-	})
 }
 
 // inspectSecret adds a secret's file to the credentials, or a note if that is not possible.
@@ -270,11 +255,12 @@ func (s *Service) writeBinary() error {
 		return err
 	}
 	s.Exe = serviceBinary
-	installed, err := os.ReadFile(s.at(serviceBinary))
+	target := s.at(serviceBinary)
+	installed, err := os.ReadFile(target)
 	if err == nil && bytes.Equal(installed, data) {
-		return s.print("same", s.at(serviceBinary), 0)
+		return s.print("same", target, 0)
 	}
-	return s.write(s.at(serviceBinary), data, 0o755)
+	return s.write(target, data, 0o755)
 }
 
 func (s *Service) writeUnits() error {

@@ -9,8 +9,8 @@ import (
 	"synthbot/daemon"
 )
 
-// TestWalkConfig checks that walkConfig finds every secret of a configuration.
-func TestWalkConfig(t *testing.T) {
+// TestInspectConfig checks that inspectConfig finds every secret and program of a configuration.
+func TestInspectConfig(t *testing.T) {
 	p := &daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.Parse("config.toml", `[[engine]]
 provider = "openai"
@@ -37,10 +37,18 @@ api_key = "env:F"
 	if err != nil && !strings.Contains(err.Error(), "nowhere.json") {
 		t.Fatal(err)
 	}
-	var got []string
-	walkConfig(c, func(key, text string) { got = append(got, key+" "+text) })
-	slices.Sort(got)
-	if want := []string{"X file:d", "X file:e", "api_key env:A", "api_key env:F", "command run", "secret env:C", "token (literal)", "token env:B"}; !slices.Equal(got, want) {
-		t.Errorf("found %q, want %q", got, want)
+	s := &Service{Tools: true}
+	s.inspectConfig(c)
+	if !slices.Equal(s.programs, []string{"run"}) || !slices.Equal(s.secrets, []string{"d", "e"}) {
+		t.Errorf("found the programs %q and the files %q", s.programs, s.secrets)
+	}
+	var variables []string
+	for _, note := range s.notes {
+		name, _, _ := strings.Cut(strings.TrimPrefix(note, "the service has no "), ": put")
+		variables = append(variables, name)
+	}
+	slices.Sort(variables)
+	if want := []string{"env:A", "env:B", "env:C", "env:F"}; !slices.Equal(variables, want) {
+		t.Errorf("found the variables %q, want %q", variables, want)
 	}
 }
