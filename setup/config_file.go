@@ -245,16 +245,10 @@ func Repairs(env *daemon.Env) ([]Repair, error) {
 	if err != nil && !errors.As(err, &faults) {
 		return nil, err
 	}
-	var list []Repair
-	if moved, ok := moveKeys(cfg.File, faults); ok {
-		list = append(list, moved)
-	}
-	list = append(list, restrictMode(cfg.File, 0o037)...)
-	if cfg.Document != nil {
-		for _, file := range cfg.Document.SecretFiles() {
-			if _, err := daemon.RegularFile(file); err == nil {
-				list = append(list, restrictMode(file, 0o037)...)
-			}
+	list := append(moveKeys(cfg.File, faults), restrictMode(cfg.File, 0o037)...)
+	for _, file := range cfg.Document.SecretFiles() {
+		if _, err := daemon.RegularFile(file); err == nil {
+			list = append(list, restrictMode(file, 0o037)...)
 		}
 	}
 	isBroken := func(f config.Fault) bool { return f.Key == "" } // then data_dir may be unread
@@ -292,28 +286,23 @@ func restrictMode(file string, rights fs.FileMode) []Repair {
 }
 
 // moveKeys returns the repair that moves each key with a former name to its present one, unless that is set already.
-// ok is false if there is nothing to move.
-func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
+func moveKeys(file string, faults config.Faults) []Repair {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return r, false
+		return nil
 	}
-	f, err := Open(string(data))
-	if err != nil {
-		return r, false
-	}
+	f, _ := Open(string(data)) // after an error, it does not change
+	lines := []string{file + " (the former one is kept as " + file + ".bak):"}
 	for _, fault := range faults {
-		if fault.MovedTo == "" {
-			continue
+		if fault.MovedTo != "" {
+			lines = append(lines, f.move(fault.Key, fault.MovedTo)...)
 		}
-		r.Lines = append(r.Lines, f.move(fault.Key, fault.MovedTo)...)
 	}
 	text := f.String()
 	if f.err != nil || text == string(data) {
-		return r, false
+		return nil
 	}
-	r.Lines = slices.Insert(r.Lines, 0, file+" (the former one is kept as "+file+".bak):")
-	r.Apply = func() error {
+	return []Repair{{Lines: lines, Apply: func() error {
 		info, err := os.Stat(file)
 		if err != nil {
 			return err
@@ -322,8 +311,7 @@ func moveKeys(file string, faults config.Faults) (r Repair, ok bool) {
 			return err
 		}
 		return daemon.WriteFile(file, []byte(text), info.Mode().Perm())
-	}
-	return r, true
+	}}}
 }
 
 // move moves a key with its value and its comments, and removes the header of a table that is empty then. It returns

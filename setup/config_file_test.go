@@ -18,11 +18,11 @@ func TestMoveKeysNeedsBackup(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(file+".bak", "full"), 0o700); err != nil { // a full folder, which cannot be replaced
 		t.Fatal(err)
 	}
-	r, ok := moveKeys(file, config.Faults{{Key: "bot.old", MovedTo: "bot.name"}})
-	if !ok {
+	repairs := moveKeys(file, config.Faults{{Key: "bot.old", MovedTo: "bot.name"}})
+	if len(repairs) != 1 {
 		t.Fatal("the file has no keys to move")
 	}
-	if err := r.Apply(); err == nil {
+	if err := repairs[0].Apply(); err == nil {
 		t.Error("the result claims that a backup exists")
 	}
 	if after, err := os.ReadFile(file); err != nil || string(after) != before {

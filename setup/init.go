@@ -78,13 +78,10 @@ func (i *Init) Run(ctx context.Context, env *daemon.Env) error {
 
 // readSecrets reads the secrets that the flags name. At a terminal, a question replaces "-".
 func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
-	lines := bufio.NewReader(in)
+	lines := bufio.NewScanner(in)
 	next := func() (string, error) {
-		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return line, err
+		lines.Scan()
+		return lines.Text(), lines.Err()
 	}
 	if (i.PersonaName != "" || i.PersonaText != "") && i.Persona == "" {
 		i.Persona = New
@@ -96,11 +93,10 @@ func (i *Init) readSecrets(in io.Reader, atTerminal bool) error {
 		if s.secret.Word == "-" && atTerminal {
 			s.secret.Word = ""
 		}
-		read, err := ReadSecret(s.secret.Word, next)
-		if err != nil {
+		var err error
+		if *s.secret, err = ReadSecret(s.secret.Word, next); err != nil {
 			return daemon.Usagef("init: --%s: %w", s.flag, err)
 		}
-		*s.secret = read
 	}
 	return nil
 }
@@ -161,16 +157,17 @@ func summarize(ctx context.Context, env *daemon.Env, c *configFile, w *Wizard, n
 		}
 	}
 	if w.Timezone != "" || w.Language != "" {
-		zone, language := cmp.Or(w.Timezone, "of the machine"), cmp.Or(w.Language, "en")
-		if w.Timezone == "" && w.Current.Timezone != "" {
-			zone = "kept"
-		}
-		if w.Language == "" && w.Current.Language != "" {
-			language = "kept"
-		}
-		found := "time zone " + zone + ", language " + language
+		zone := shownDefault(w.Timezone, w.Current.Timezone, "of the machine")
+		found := "time zone " + zone + ", language " + shownDefault(w.Language, w.Current.Language, "en")
 		daemon.PrintFinding(env.Out, "bot", core.Finding{What: "defaults", Found: found})
 	}
+}
+
+func shownDefault(answer, current, usual string) string {
+	if answer == "" && current != "" {
+		return "kept"
+	}
+	return cmp.Or(answer, usual)
 }
 
 // uncheckedFinding returns the finding about a secret that was written without a check.

@@ -176,13 +176,10 @@ func (s *Service) note(format string, args ...any) {
 func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	target, dataDir := s.at(daemon.ServiceConfig), c.Bot.DataDir
 	if dataDir != daemon.ServiceState {
-		f, err := Open(text)
-		if err == nil {
-			f.set(daemon.ServiceState, "data_dir", "bot")
-			err = f.err
-		}
-		if err != nil {
-			return daemon.Usagef("%s: %w", c.File, err)
+		f, _ := Open(text)
+		f.set(daemon.ServiceState, "data_dir", "bot")
+		if f.err != nil {
+			return daemon.Usagef("%s: %w", c.File, f.err)
 		}
 		text = f.String()
 		if dataDir != "" {
