@@ -1,6 +1,5 @@
-// Package config reads a TOML file into structs whose fields carry tags. Its
-// tests render the commented example and the reference page from the same tags. It
-// contains no settings itself: each package has its own struct, and a setting's
+// Package config reads a TOML file into structs whose fields carry tags. Its tests render the commented example and the
+// reference page from the same tags. It contains no settings itself: each package has its own struct, and a setting's
 // name, default, description and check are one field.
 //
 //	type Config struct {
@@ -22,19 +21,15 @@
 //	          configuration file; "private file", the same, if it holds a secret; "program", a list of a program
 //	          and its arguments
 //
-// Types of a field: string, bool, the signed integers, float64, time.Duration
-// (as text: "30s"), [secret.Secret], every encoding.TextUnmarshaler, nested
-// structs, slices and string-keyed maps of all of these, pointers to them (nil
-// if the key is missing), and [Table] if the shape of a table depends on its name
-// or its content. A bad tag or type is a programmer's mistake and panics, whatever
-// the file contains; a test finds them all.
+// Types of a field: string, bool, the signed integers, float64, time.Duration (as text: "30s"), [secret.Secret], every
+// encoding.TextUnmarshaler, nested structs, slices and string-keyed maps of all of these, pointers to them (nil if the
+// key is missing), and [Table] if the shape of a table depends on its name or its content. A bad tag or type is a
+// programmer's mistake and panics, whatever the file contains; a test finds them all.
 //
-// A secret is a literal, "env:NAME" or "file:PATH". A relative PATH is looked
-// up in $CREDENTIALS_DIRECTORY, then in the folder of the configuration file.
-// Nothing else is read from the environment.
+// A secret is a literal, "env:NAME" or "file:PATH". A relative PATH is looked up in $CREDENTIALS_DIRECTORY, then in the
+// folder of the configuration file. Nothing else is read from the environment.
 //
-// One reading reports all faults of a file, each with its line and a fix. No
-// fault contains a secret.
+// One reading reports all faults of a file, each with its line and a fix. No fault contains a secret.
 package config
 
 import (
@@ -146,9 +141,8 @@ func Parse(file string, data []byte, o Options) *Document {
 	return d
 }
 
-// Decode reads the whole file into structs; each element of into is a pointer to
-// one. A key is known if any of the structs has it. First, fields with a default get
-// it; others keep their values. Last, the method
+// Decode reads the whole file into structs; each element of into is a pointer to one. A key is known if any of the
+// structs has it. First, fields with a default get it; others keep their values. Last, the method
 //
 //	Check(fault func(text string, at ...any))
 //

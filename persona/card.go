@@ -18,8 +18,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// The JSON of a card. Cards are written by many programs, so a value of an unexpected type
-// counts as missing.
+// The JSON of a card. Cards are written by many programs, so a value of an unexpected type counts as missing.
 type cardData struct {
 	Name         cardText        `json:"name"`
 	Nickname     cardText        `json:"nickname"`
@@ -159,8 +158,7 @@ type textChunk struct {
 	body          []byte // after the keyword
 }
 
-// pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts
-// that may contain a card.
+// pngTexts checks the lengths and checksums of all chunks of a PNG, and returns the texts that may contain a card.
 func pngTexts(data []byte) (texts []textChunk, err error) {
 	first := true
 	err = eachChunk(data, func(kind string, body, _ []byte) error {
@@ -180,8 +178,7 @@ func pngTexts(data []byte) (texts []textChunk, err error) {
 	return texts, err
 }
 
-// eachChunk calls use for each chunk of a PNG, with its data and with the whole chunk, up to the last one or an
-// error.
+// eachChunk calls use for each chunk of a PNG, with its data and with the whole chunk, up to the last one or an error.
 func eachChunk(data []byte, use func(kind string, body, whole []byte) error) error {
 	for at := len(pngSignature); ; {
 		rest := data[at:]

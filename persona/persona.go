@@ -9,11 +9,10 @@
 //
 // # Character cards
 //
-// description and scenario become the profile; personality, system_prompt and
-// post_history_instructions have labels of their own; first_mes is the greeting and
-// mes_example the example dialogue; a nickname replaces {{char}}. character_book becomes
-// Persona.Book. creator_notes are meant for users, and no model gets them. In a PNG, the card
-// is the base64 text of a chunk (tEXt, zTXt or iTXt) with the keyword ccv3 or else chara.
+// description and scenario become the profile; personality, system_prompt and post_history_instructions have labels of
+// their own; first_mes is the greeting and mes_example the example dialogue; a nickname replaces {{char}}.
+// character_book becomes Persona.Book. creator_notes are meant for users, and no model gets them. In a PNG, the card is
+// the base64 text of a chunk (tEXt, zTXt or iTXt) with the keyword ccv3 or else chara.
 //
 // In all texts, {{char}}, <BOT> and <CHAR> are replaced by the persona's name, {{user}} and
 // <USER> by the user's, in any case.
@@ -83,9 +82,8 @@ const defaultUser = "friend"
 // maxUser is the length, in characters, to which a user's name is cut.
 const maxUser = 64
 
-// For returns the persona for a prompt, with the placeholders replaced. user is the name of
-// the user it talks to; "" for any. Text is one line of labelled sentences, each label at
-// most once:
+// For returns the persona for a prompt, with the placeholders replaced. user is the name of the user it talks to; ""
+// for any. Text is one line of labelled sentences, each label at most once:
 //
 //	You are NAME, also called A, B. Profile: … Likes: a; b. Dislikes: c; d. …
 //

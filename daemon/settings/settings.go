@@ -1,6 +1,5 @@
-// Package settings decides which settings apply in a place. A setting is one
-// field of [Settings] and is written nowhere else: its tags give its keys, its
-// sentence in the reference, its check, and how it is changed and shown.
+// Package settings decides which settings apply in a place. A setting is one field of [Settings] and is written nowhere
+// else: its tags give its keys, its sentence in the reference, its check, and how it is changed and shown.
 //
 // Three sources set values, each for a path and all places below it:
 //
@@ -8,9 +7,8 @@
 //	[[override]] tables, each a [Layer]
 //	what users change by commands such as /set, kept by [Changes]
 //
-// The longest path that sets a value wins. For one path, a command wins over the
-// configuration. A category counts as long as its channels, which win over it.
-// [Resolver] applies these rules and says where each value comes from.
+// The longest path that sets a value wins. For one path, a command wins over the configuration. A category counts as
+// long as its channels, which win over it. [Resolver] applies these rules and says where each value comes from.
 //
 // Tags of a field:
 //
