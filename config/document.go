@@ -264,8 +264,7 @@ func (s *node) add(f Fault) {
 	s.doc.add(f)
 }
 
-// Table is a table that is decoded later, into structs that depend on its name or
-// content. The zero Table is a missing one.
+// Table is a table that is decoded later, into structs that depend on its name or content. Zero: a missing one.
 type Table struct {
 	at         *node
 	references bool

@@ -205,8 +205,7 @@ func (f *field) lookup(name string) *string {
 
 func (f *field) example() *string { return f.lookup("example") }
 
-// leaf returns the type of the single values in the file: the field's own type, or the element type of a list, a map
-// or a pointer.
+// leaf returns the type of the single values in the file, such as that of the elements of a list.
 func (f *field) leaf() reflect.Type {
 	t := f.typ
 	for {
@@ -236,7 +235,6 @@ func SetText(into any, key, text string) error {
 	return errors.New("is unknown")
 }
 
-// setText sets a value from the text of a tag.
 func (f *field) setText(dst reflect.Value, text string) error {
 	switch formOf(dst.Type()) {
 	case formPointer:
@@ -335,7 +333,6 @@ func (f *field) newBound(name string) *bound {
 	return &bound{value, *text}
 }
 
-// check returns the problem of a value and the fix.
 func (r *rules) check(v reflect.Value) error {
 	measured, unit := v, ""
 	if v.Kind() == reflect.String {

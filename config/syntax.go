@@ -247,8 +247,7 @@ func (m *mapper) expression(e *unstable.Node) {
 	}
 }
 
-// walk follows a dotted key and adds missing nodes, until a limit is exceeded. It returns the last node, which may
-// be an array of tables, and its line.
+// walk follows a dotted key and adds missing nodes, until a limit is exceeded. It returns the last node and its line.
 func (m *mapper) walk(n *node, key unstable.Iterator) (*node, int) {
 	line := 0
 	for m.overLine == 0 && key.Next() {
@@ -318,8 +317,7 @@ func (m *mapper) value(n *node, v *unstable.Node, line int) {
 	}
 }
 
-// line returns the line where v begins. For an empty list or table, which has no position in the parser, it returns
-// before.
+// line returns the line where v begins, or before if v is an empty list or table: the parser has no position of it.
 func (m *mapper) line(v *unstable.Node, before int) int {
 	for v.Raw.Length == 0 {
 		v = v.Child()

@@ -124,8 +124,7 @@ func (a *adminClaim) try(ctx context.Context, claim Claim, c command.Call) (stri
 	return "You are my admin now. /help tells what you can do.", err
 }
 
-// makeAdmin stores that a user is an admin and that the claim was used. The error wraps core.ErrVersion if it was
-// used before.
+// makeAdmin stores that a user is an admin and that the claim was used, or fails with core.ErrVersion if it was before.
 func (a *adminClaim) makeAdmin(ctx context.Context, claim Claim, person core.Path) error {
 	yes, first := true, len(a.admins()) == 0
 	used := values.New(core.Path{}, claimKey+string(claim), a.env.Clock())

@@ -276,8 +276,7 @@ func (b *chatCommands) history(ctx context.Context, c command.Call) (string, err
 	return strings.TrimSpace(s.String()), err
 }
 
-// LastMatching returns the last n entries that match, or fewer if there are not so many. last returns the last n
-// entries of all.
+// LastMatching returns the last n entries that match, or fewer. last returns the last n entries of all.
 func LastMatching(
 	n int, last func(n int) ([]core.Entry, error), match func(*core.Entry) bool,
 ) (found []core.Entry, err error) {

@@ -102,8 +102,7 @@ func (a *alerts) set(what string, works bool, text string) {
 	a.settle(c)
 }
 
-// restarted is called when a worker starts. What failed before is not reported as recovered yet, but it is not failing
-// any more.
+// restarted is called when a worker starts: what failed before is neither failing nor reported as recovered yet.
 func (a *alerts) restarted(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -252,8 +251,7 @@ func (a *alerts) engineHealth(name string, h engine.Health) {
 	a.set(engineCondition+name, h == engine.HealthGood, text)
 }
 
-// handleReceived alerts the admins when the bot was added to a group, and drops what memory holds about a place that
-// moved.
+// handleReceived alerts the admins to a new group, and drops what memory holds about a place that moved.
 func (b *Bot) handleReceived(ctx context.Context, events []core.Event) {
 	for i := range events {
 		e := &events[i]

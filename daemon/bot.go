@@ -107,8 +107,7 @@ func (b *Bot) putInForce(p *parts) {
 // now returns the time in the bot's time zone, which a reload may change.
 func (b *Bot) now() time.Time { return b.InForce().Config.Clock(b.env.Clock)() }
 
-// Relay sends another program's text to a place, where it joins the history as the bot's own words, based on what
-// strangers wrote.
+// Relay sends another program's text to a place, as the bot's own words that are based on text by strangers.
 func (b *Bot) Relay(ctx context.Context, to core.Path, text string) error {
 	return host{b}.say(ctx, to, text, true)
 }
@@ -170,8 +169,7 @@ func (p *parts) withActions() (all []core.Plugin) {
 	return all
 }
 
-// collectActions makes the snapshot of the actions of all plugins and interfaces, under the policy of the
-// configuration.
+// collectActions makes the snapshot of all actions, under the policy of the configuration.
 func (p *parts) collectActions(further ...core.Plugin) error {
 	snapshot, err := action.Build(append(p.withActions(), further...)...)
 	if err != nil {
@@ -230,8 +228,7 @@ func label(i core.Interface) string {
 	return i.Name()
 }
 
-// dividedInterface presents an interface in several parts as one plugin. Its actions call those of the part
-// that serves the place.
+// dividedInterface presents an interface in several parts as one plugin. The part that serves a place acts there.
 type dividedInterface struct {
 	core.Interface // the first part
 	parts          *parts

@@ -238,7 +238,7 @@ func (c *Config) checkRest(d *config.Document) {
 	}
 }
 
-// checkListen reports an address at which something cannot be served for this machine alone; "" is no address.
+// checkListen reports an address at which something cannot be served for this machine alone; "" is allowed.
 func checkListen(fault func(text string, at ...any), address, example string, at ...any) {
 	if address == "" {
 		return
@@ -295,8 +295,7 @@ func Components() (interfaces, plugins []Component) {
 	return interfaces, plugins
 }
 
-// checkPaths reports paths that begin with an unknown interface, paths of users or places where the other kind is
-// needed, and empty elements of lists.
+// checkPaths reports paths of unknown interfaces or of the wrong kind, and empty elements of lists.
 func (c *Config) checkPaths(d *config.Document) {
 	c.eachPath(func(key config.Key, kind string, p *core.Path) {
 		c.checkPath(d, p, key)
@@ -319,8 +318,7 @@ func (c *Config) checkPaths(d *config.Document) {
 	}
 }
 
-// checkPath reports a path that begins with an unknown interface. It replaces an interface name of older
-// versions by the present one.
+// checkPath reports an unknown interface in a path. It replaces a name of older versions by the present one.
 func (c *Config) checkPath(d *config.Document, p *core.Path, at []any) {
 	first := p.Interface()
 	_, table := c.kinds[first]
@@ -406,7 +404,6 @@ func isNamed(paths []core.Path, place core.Path) bool {
 	return slices.ContainsFunc(paths, func(p core.Path) bool { return p.Within(place) })
 }
 
-// paths returns all paths in the configuration.
 func (c *Config) paths() (list []core.Path) {
 	c.eachPath(func(_ config.Key, _ string, p *core.Path) { list = append(list, *p) })
 	return list

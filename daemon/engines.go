@@ -138,8 +138,7 @@ const (
 	allotments  = 50 // a process takes at least 1/allotments of a limit at once
 )
 
-// allot implements engine.BudgetOptions.Allot: it returns how many tokens this process may use of a limit. If it has
-// taken fewer than wanted, it takes more.
+// allot returns how many tokens this process may use of a limit. If it has taken fewer than wanted, it takes more.
 func (l *usageStore) allot(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -414,8 +413,7 @@ func engineFix(err error) string {
 	return failureCause(m) + ": " + txt.Line(fmt.Sprint(m.Err))
 }
 
-// failureCause describes why an engine failed, without its error text, which may quote messages; "" if the
-// cause is unknown.
+// failureCause describes why an engine failed, without the error, which may quote messages; "" if unknown.
 func failureCause(e *llm.Error) string {
 	switch {
 	case e.Status == 401 || e.Status == 403:

@@ -203,8 +203,7 @@ func RegularFile(name string) (string, error) {
 	return name, nil
 }
 
-// WriteFile writes a file completely, or not at all. It follows symbolic links, and keeps the owner of a file that it
-// replaces. It replaces regular files only.
+// WriteFile writes a regular file completely, or not at all. It follows symbolic links, and keeps the owner.
 func WriteFile(file string, data []byte, mode fs.FileMode) error {
 	return writeFile(file, data, mode, keepOwner)
 }

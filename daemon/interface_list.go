@@ -30,8 +30,7 @@ type driver struct {
 	fixed     bool // changes apply after a restart only
 	// config makes the driver's own configuration struct.
 	config func() any
-	// make makes the interface. If several processes may share it, make returns one interface for each
-	// part, all with the same name.
+	// make makes the interface: one for each part, all with the same name, if several processes may share it.
 	make func(m maker, own any) ([]core.Interface, error)
 }
 
@@ -160,8 +159,7 @@ func (e *enabled) Account() account {
 	return account{}
 }
 
-// checkAccounts reports accounts that two interfaces would serve: both would answer each message, or either of
-// them at random.
+// checkAccounts reports accounts of two interfaces: both would answer each message, or either at random.
 func (c *Config) checkAccounts() {
 	served := make(map[account]string)
 	for _, e := range c.Enabled {
@@ -338,8 +336,7 @@ func (p *parts) consoleServer() *console.Server {
 	return nil
 }
 
-// Terminal makes only a terminal. Its arrow keys recall lines that users typed in the place, and Tab completes
-// commands.
+// Terminal makes only a terminal, which recalls and completes what its user types.
 func Terminal(o console.Options, place core.Path) interfaceMaker {
 	return func(m maker) ([]core.Interface, error) {
 		o.History, o.Complete = m.Data.typedLines(m.Bot.log, place), (&chatCommands{m.Bot}).complete

@@ -55,8 +55,7 @@ func (e *Env) ErrorPrefix() string {
 	return ""
 }
 
-// isJournal reports whether systemd's journal reads out. stream is $JOURNAL_STREAM: the device and inode of the
-// stream that systemd connected.
+// isJournal reports whether out is systemd's stream with the device and the inode in $JOURNAL_STREAM.
 func isJournal(out io.Writer, stream string) bool {
 	f, ok := out.(*os.File)
 	if !ok || stream == "" {

@@ -109,8 +109,7 @@ func (s *pageServer) Settings(place core.Path) (rows []adminpage.Setting) {
 	return rows
 }
 
-// shownSettings returns the settings of the configuration for the page. It leaves out unset keys without a default
-// in the elements of lists.
+// shownSettings leaves out unset keys without a default in the elements of lists.
 func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	c.Walk(func(s config.Setting) {
 		row := adminpage.Setting{Name: s.Key.String(), Value: shownValue(s), From: "the default"}
@@ -162,11 +161,9 @@ func shownValue(s config.Setting) string {
 	return credentials().ReplaceAllString(txt.Line(fmt.Sprint(v.Interface())), "//[secret]@")
 }
 
-// credentials matches the user and the password in a URL.
 var credentials = txt.Pattern(`//[^/@\s]+@`)
 
-// PageLink returns a link that opens the admin page. It works once, within ten minutes. The error says why the
-// page is not served.
+// PageLink returns a link that opens the admin page once, within ten minutes. The error says why there is none.
 func (b *Bot) PageLink() (string, error) {
 	s, listen := b.page.served.Load(), b.InForce().Config.Admin.Listen
 	switch {

@@ -267,8 +267,7 @@ func (s *pageServer) pluginList() []adminpage.List {
 	return []adminpage.List{list}
 }
 
-// Offered returns a function that reports whether the turns of users without a rank are offered an action, in a
-// place of the interface that owns it.
+// Offered returns a function that reports whether users without a rank are offered an action at its interface.
 func Offered(s *action.Snapshot) func(name string) bool {
 	open := make(map[string]bool)
 	for _, d := range s.All() {

@@ -30,8 +30,7 @@ const (
 	pdfReason  = 200 // bytes of its error text
 )
 
-// runtimeFailed is the exit status of Go's runtime when it gets no more memory. A panic has the same status, but
-// panics of the parser are recovered.
+// runtimeFailed is the exit status of Go's runtime when it gets no more memory. The parser's panics are recovered.
 const runtimeFailed = 2
 
 // pdfReader reads PDFs. The capacity of the channel limits how many at a time.

@@ -117,8 +117,7 @@ func (d *personalData) forgetAuthor(ctx context.Context, c command.Call) (string
 	return "It is done: I know nothing about you any more.", nil
 }
 
-// forget erases a user or a place from plugins, from the database and from memory. Deleted bytes stay in the
-// file until it is compacted.
+// forget erases a user or a place. Deleted bytes stay in the file until it is compacted.
 func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	ctx = epochs.Without(ctx) // else its author could not be erased during their own turn
 	errs := []error{d.erasePluginData(ctx, path), d.Data.DB.Forget(ctx, path)}
@@ -133,8 +132,7 @@ func (d *personalData) forget(ctx context.Context, path core.Path) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// dropFromMemory drops what this process holds in memory about a forgotten user or place: prompts, transcripts, traces,
-// log lines and alerts.
+// dropFromMemory drops what this process holds in memory about a forgotten user or place.
 func (d *personalData) dropFromMemory(path core.Path) {
 	d.Turns.Forget()
 	listener := d.InForce().listener

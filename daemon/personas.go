@@ -63,8 +63,7 @@ func (a *personas) known() (names []string) {
 	return slices.Compact(names)
 }
 
-// loadPersona reads a persona file; "" is the built-in persona. A problem becomes a fault at the key that names
-// the file.
+// loadPersona reads a persona file; "" is the built-in persona. A problem becomes a fault at the key.
 func (c *Config) loadPersona(file string, d *config.Document, at ...any) *persona.Persona {
 	if file == "" {
 		return persona.Embedded()
@@ -199,8 +198,7 @@ func (e *Env) imports(c *Config) (string, error) {
 	return filepath.Abs(filepath.Join(dir, ImportFolder))
 }
 
-// withImported returns the personas of the configuration and the imported ones. Imported files that cannot be
-// read are logged and left out.
+// withImported adds the imported personas to those of the configuration. It logs and leaves out unreadable files.
 func (e *Env) withImported(c *Config, log *slog.Logger) *personas {
 	folder, err := e.imports(c)
 	if err != nil {
@@ -272,8 +270,7 @@ func (e personaEditor) Import(name string, data []byte) (id string, err error) {
 // maxFaultText is how many characters of a parse error are shown.
 const maxFaultText = 300
 
-// reload puts imported or removed files in force, in this process and others. It does not read the configuration,
-// which may be invalid now.
+// reload puts imported or removed files in force, without reading the configuration, which may be invalid now.
 func (e personaEditor) reload() {
 	r := e.bot.reloads
 	r.mu.Lock()

@@ -180,14 +180,12 @@ func completeLore(c *Config, own any, fault func(text string, at ...any)) {
 	}
 }
 
-// cardOf returns the book of a persona for its places. A persona without a book gets an empty one, so that the
-// main persona's book does not apply there.
+// cardOf returns the book of a persona for its places. An empty one keeps the main persona's book away there.
 func cardOf(p *persona.Persona, at core.Path) lorebook.Card {
 	return lorebook.Card{Path: at, Char: p.Name, Book: p.Book}
 }
 
-// completeServers sets where relative paths of servers start from. It reports servers with the name of a plugin or an
-// interface: their actions would conflict.
+// completeServers also reports servers with the name of a plugin or an interface: their actions would conflict.
 func completeServers(c *Config, own any, fault func(text string, at ...any)) {
 	all := own.(*mcp.Config).Servers
 	for i := range all {

@@ -137,8 +137,7 @@ func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	return all, nil
 }
 
-// PairingName is the name of the plugin that lets unknown users in by a code, and the value of access.private
-// that requires it.
+// PairingName is the plugin that lets unknown users in by a code, and the value of access.private that needs it.
 const PairingName = "pairing"
 
 // exemptGate is a gate that lets users pass who have access by the configuration.
@@ -220,8 +219,7 @@ func (b *Bot) host(c *Config, name string) core.Host {
 	}
 }
 
-// host serves plugins, drivers and commands outside of turns, with the parts in force. It implements core.Inbox,
-// core.Asker and core.Messenger.
+// host implements core.Inbox, core.Asker and core.Messenger outside of turns, with the parts in force.
 type host struct{ *Bot }
 
 func (h host) Receive(ctx context.Context, events ...core.Event) error {
@@ -248,8 +246,7 @@ func (h host) Tell(ctx context.Context, to core.Path, text string) error {
 	return t.Tell(ctx, to, text)
 }
 
-// say sends a text that joins the history of its place. A place without a history gets none: nobody knows whether it is
-// private.
+// say sends a text that joins the history of a place, if it has one: else nobody knows whether it is private.
 func (h host) say(ctx context.Context, to core.Path, text string, strangers bool) error {
 	if err := h.Tell(ctx, to, text); err != nil {
 		return err

@@ -36,8 +36,7 @@ type reloads struct {
 	lastRead atomic.Pointer[stamps] // of the files that the last reload read, even if it failed; taken before reading
 }
 
-// run makes the requested changes. It blocks until the bot begins to stop or, if the bot is attended, until its
-// first interface ends.
+// run makes the requested changes, until the bot begins to stop or, if attended, its first interface ends.
 func (r *reloads) run(intake context.Context, l RunOptions) {
 	var over <-chan struct{}
 	if l.Attended {
@@ -105,8 +104,7 @@ func (r *reloads) read() (later []string, err error) {
 	return later, nil
 }
 
-// AfterRestart lists the changed keys of the configuration file that apply only after a restart. It returns none
-// if the file is invalid.
+// AfterRestart lists the changed keys of the file that apply only after a restart; none if the file is invalid.
 func (b *Bot) AfterRestart() []string {
 	c, err := b.env.loadAgain()
 	if err != nil {
@@ -131,8 +129,7 @@ func (r *reloads) reload(read func() (later []string, err error)) {
 	r.alerts.report("The configuration was refused, the one of " + since + " stays in force: " + txt.Line(err.Error()))
 }
 
-// replace puts new parts in force. It starts new interfaces and plugins, and stops those that are gone. Running
-// turns keep the old parts until they end.
+// replace puts new parts in force, and stops those that are gone. Running turns keep the old ones until they end.
 func (r *reloads) replace(old, next *parts) {
 	r.putInForce(next)
 	for _, i := range old.Interfaces {
@@ -190,8 +187,7 @@ func (r *reloads) adminsChanged() {
 	loop.Notify(r.requested)
 }
 
-// keepFixed copies the values of c that cannot change while the process runs into next. It lists the keys that
-// differed.
+// keepFixed copies the values that cannot change while the process runs into next, and lists the keys that differed.
 func (c *Config) keepFixed(next *Config) (later []string) {
 	fixed := func(e enabled) bool { return e.fixed }
 	other := func(e enabled) bool { return !e.fixed }

@@ -144,8 +144,7 @@ func (b *Bot) start(
 	}
 }
 
-// workers are the goroutines of interfaces, plugins and other background work, each with a key. Safe for
-// concurrent use.
+// workers are the goroutines of interfaces, plugins and other work, each with a key. Safe for concurrent use.
 type workers struct {
 	log     *slog.Logger
 	alerts  *alerts
@@ -257,7 +256,6 @@ func (p *parts) runners() (all []runner) {
 	return all
 }
 
-// startPlugins starts the runners that are not among the old parts.
 func (b *Bot) startPlugins(old, next *parts) {
 	for _, r := range next.runners() {
 		if !slices.Contains(old.runners(), r) {
@@ -267,8 +265,7 @@ func (b *Bot) startPlugins(old, next *parts) {
 	}
 }
 
-// startInterfaces starts the interfaces that are not among the old parts. It makes the others publish the
-// chat commands again.
+// startInterfaces starts new interfaces. It makes the others publish the chat commands again.
 func (b *Bot) startInterfaces(old, next *parts) {
 	for _, i := range next.Interfaces {
 		o, offers := i.(commandOfferer)

@@ -63,8 +63,7 @@ func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	}
 }
 
-// serveHTTP serves HTTP at an address until ctx ends; "" is none. It only logs errors, because the bot runs
-// without the service.
+// serveHTTP serves HTTP at an address, unless it is "", until ctx ends. It only logs errors: the bot runs without.
 func serveHTTP(
 	ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler,
 ) {
@@ -173,8 +172,7 @@ func (m *monitor) alive(ctx context.Context) error {
 	return nil
 }
 
-// ready returns nil if every interface receives messages, in this process or another one, and the store can commit to a
-// file in its place.
+// ready returns nil if every interface receives messages, here or elsewhere, and the store can commit in its place.
 func (m *monitor) ready(ctx context.Context) error {
 	if m.full.Load() {
 		return core.ErrFull
@@ -278,12 +276,10 @@ func (b *Bot) state() string {
 	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
 }
 
-// RunCommand executes a command line in a running bot, with the files of the process that sent it. It returns the
-// exit status.
+// RunCommand executes a command line in a running bot, with the files of its sender. It returns the exit status.
 type RunCommand func(ctx context.Context, b *Bot, e *Env, args []string) int
 
-// openControl opens the control socket. serve executes the command lines of other processes until ctx ends. If
-// the socket cannot be opened, serve logs that: the bot works without it.
+// openControl opens the control socket. serve executes command lines until ctx ends, or logs why it cannot.
 func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve func()) {
 	dir, err := b.InForce().Config.DataDir(b.env.Getenv)
 	var s *admin.Socket

@@ -152,8 +152,7 @@ func (s *sharing) poll(ctx context.Context) error {
 	return nil
 }
 
-// storeDigest stores a digest of the configuration in force, so that /status can show that workers have different
-// configurations.
+// storeDigest stores a digest of the configuration, so that /status can show that workers have different ones.
 func (s *sharing) storeDigest(ctx context.Context) {
 	c := s.InForce().Config
 	if c == s.stored {
@@ -197,8 +196,7 @@ const (
 	actionLimits = "actions" // counts actions; what is the action's name
 )
 
-// usedFormat is what follows hintUsed: the number of the process, the name of the counter, what the user did,
-// and the path of the user.
+// usedFormat follows hintUsed: the number of the process, the counter, what the user did, and the path of the user.
 const usedFormat = "%d %s %q %s"
 
 // used returns a function that a counter calls when a user did something. If the interface has several parts, the

@@ -69,8 +69,7 @@ func (s *toolServer) offer(ctx context.Context) (list []core.Action, err error) 
 	return list, nil
 }
 
-// requester returns the user and the place on whose behalf tools are called. Calls show nothing in the place,
-// because they belong to no turn.
+// requester returns the user and the place on whose behalf tools are called. Calls show nothing there.
 func (s *toolServer) requester(ctx context.Context) (action.Requester, error) {
 	p := s.InForce()
 	c, conf := p.Config, p.Config.toolAccess()

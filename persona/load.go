@@ -19,8 +19,7 @@ const (
 	maxText = 8 << 20  // a JSON card, the card in a PNG
 )
 
-// Load reads a persona file or a character card; its content decides which. The error has
-// one problem a line, each with a fix.
+// Load reads a persona file or a card; its content decides which. The error has a problem and its fix on each line.
 func Load(file string) (*Persona, error) {
 	data, err := ReadFile(file)
 	if err != nil {

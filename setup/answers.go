@@ -64,8 +64,7 @@ func (a *Answers) account(platform string) *Account {
 	return &a.Telegram
 }
 
-// Secret is the answer to a question for a secret: a word for the configuration, or the secret itself, which is
-// written to a file of its own.
+// Secret answers a question for a secret: a word for the configuration, or a secret for a file of its own.
 type Secret struct {
 	Word  string // Keep, None, env:NAME, file:PATH
 	Typed secret.Secret
@@ -79,8 +78,7 @@ func (s Secret) replaces() bool { return s.given() && s.Word != Keep && s.Word !
 var errSecret = errors.New("does not say where the secret is: write env:NAME, file:PATH, or - to read it from " +
 	"standard input (other users of this machine can see the command line)")
 
-// ReadSecret parses the value of a flag, which must not be a secret itself. For "-", next reads one line of
-// standard input.
+// ReadSecret parses the value of a flag, which must not be a secret. For "-", next reads a line of standard input.
 func ReadSecret(value string, next func() (string, error)) (Secret, error) {
 	switch {
 	case value == "", value == Keep, value == None, config.IsReference(value):

@@ -114,8 +114,7 @@ func ignoreMissingPersona(err error, persona string) error {
 	return faults
 }
 
-// personaPath returns an answered persona file as the configuration names it: relative to the configuration if
-// the file is below its folder.
+// personaPath returns an answered file as the configuration names it: relative to its folder if below that.
 func (c *configFile) personaPath(answer string) string {
 	special := []string{Keep, BuiltIn, New}
 	if !exists(answer) || filepath.IsAbs(answer) || slices.Contains(special, answer) {
@@ -314,8 +313,7 @@ func moveKeys(file string, faults config.Faults) []Repair {
 	}}}
 }
 
-// move moves a key with its value and its comments, and removes the header of a table that is empty then. It returns
-// the removed and added lines, for users.
+// move moves a key with its value and comments, and drops an emptied table. It returns the changed lines, for users.
 func (f *File) move(from, to string) (lines []string) {
 	full := strings.Split(to, ".")
 	key, table := full[len(full)-1], full[:len(full)-1]

@@ -169,8 +169,7 @@ func canChat(model string) bool { return !strings.Contains(strings.ToLower(model
 // messages in threads, create public threads, embed links, attach files, read message history, add reactions.
 const invitePermissions int64 = 1<<10 | 1<<11 | 1<<38 | 1<<35 | 1<<14 | 1<<15 | 1<<16 | 1<<6
 
-// botAddress returns the link with which users reach or invite the bot, from what the platform reports or from the
-// token; "" if neither contains it.
+// botAddress returns the link with which users reach or invite the bot; "" if it is unknown.
 func botAddress(platform string, found []core.Finding, token secret.Secret) string {
 	switch platform {
 	case Telegram:

@@ -20,8 +20,7 @@ import (
 
 const serviceBinary = "/usr/local/bin/synthbot"
 
-// Service implements `synthbot service install`, which writes the files of a systemd service. The exported fields
-// are the flags.
+// Service implements `synthbot service install`. The exported fields are the flags.
 type Service struct {
 	User, Root    string
 	Tools, DryRun bool
@@ -37,8 +36,7 @@ type Service struct {
 
 var serviceUser = txt.Pattern(`^[a-z_][a-z0-9_-]{0,30}$`)
 
-// Install copies the configuration to the folder of a service, and writes the files that systemd needs. It starts
-// nothing.
+// Install copies the configuration to the folder of a service, and writes the files for systemd. It starts nothing.
 func (s *Service) Install(env *daemon.Env) error {
 	if !serviceUser().MatchString(s.User) || s.User == "root" {
 		return daemon.Usagef("--user: %q is not a name for the user of a service", s.User)
@@ -203,8 +201,7 @@ func (s *Service) writeConfig(c *daemon.Config, text string) error {
 	return errors.Join(append(errs, s.writeText(target, text, 0o640))...)
 }
 
-// copyNamed copies a file that the configuration names relative to its folder, once. It adds a note about folders and
-// other files.
+// copyNamed copies a file that the configuration names, once, or adds a note why not.
 func (s *Service) copyNamed(c *daemon.Config, f daemon.NamedFile) error {
 	name := filepath.Clean(f.Path)
 	if !filepath.IsLocal(name) {

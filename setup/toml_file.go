@@ -77,8 +77,7 @@ func isHeader(s *config.Statement) bool {
 	return !s.Commented && (s.Kind == config.StatementHeader || s.Kind == config.StatementArray)
 }
 
-// addToList sets a list to all texts. In a list of several lines, it inserts only the missing ones, and keeps the
-// lines and comments.
+// addToList sets a list to all texts. If it has several lines, they stay, and only missing texts are inserted.
 func (f *File) addToList(all, existing []string, key string, table ...string) {
 	missing := slices.DeleteFunc(slices.Clone(all), func(text string) bool { return slices.Contains(existing, text) })
 	i := f.find(append(slices.Clone(table), key))
@@ -196,8 +195,7 @@ func (f *File) headers(k config.StatementKind, key []string) (all []int) {
 	return all
 }
 
-// addDotted adds a key to a table that exists only in dotted keys (bot.name = "x"). added is false if there is no
-// such table.
+// addDotted adds a key to a table that exists only in dotted keys (bot.name = "x"), if there is one.
 func (f *File) addDotted(table []string, key, literal string) (added bool) {
 	last, from := -1, 0
 	for i, full := range f.values() {

@@ -15,8 +15,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// Terminal asks the user. Ask returns the answer, or console.ErrLeft or console.ErrBack. Note shows what the program
-// is doing, until the next question.
+// Terminal asks the user, who may leave (console.ErrLeft) or go back (console.ErrBack). Note shows what goes on.
 type Terminal interface {
 	Ask(ctx context.Context, q console.Question) (string, error)
 	Note(text string)
@@ -123,8 +122,7 @@ func (w *Wizard) needsAccount() bool {
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
-// Ask asks all open questions at the terminal. If the user goes back, it starts again and replays the answers
-// before the last one.
+// Ask asks all open questions. If the user goes back, it starts again and replays the answers before the last one.
 func (w *Wizard) Ask(ctx context.Context) error {
 	if err := w.checkChoices(); err != nil {
 		return err

@@ -46,8 +46,7 @@ func (l *Levels) New(w io.Writer, format Format, room string) *slog.Logger {
 	return Room(slog.New(h), room)
 }
 
-// Room returns the log of a room, which writes to the same place as log. If New did not make log,
-// it returns log itself.
+// Room returns the log of a room, which writes to the same place as log; log itself if New did not make it.
 func Room(log *slog.Logger, room string) *slog.Logger {
 	h, ok := log.Handler().(*handler)
 	if !ok {

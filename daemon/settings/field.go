@@ -61,8 +61,7 @@ func (f *field) row(s reflect.Value, from string) Row {
 	return r
 }
 
-// add copies the fields that from sets to into. A list with the tag each keeps its
-// elements, and the new ones are appended.
+// add copies the fields that from sets to into. It appends to a list with the tag each.
 func add(fields []field, into, from reflect.Value) {
 	for i := range fields {
 		f := &fields[i]
