@@ -48,8 +48,7 @@ import (
 // MaxFile is the size limit of a configuration file in bytes.
 const MaxFile = 1 << 20
 
-// byteOrderMark is at the start of files that some editors write.
-const byteOrderMark = "\uFEFF"
+const byteOrderMark = "\uFEFF" // at the start of files that some editors write
 
 // Options say how a file is read.
 type Options struct {

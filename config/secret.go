@@ -14,8 +14,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxSecret is the size limit of a secret's file in bytes.
-const maxSecret = 64 << 10
+const maxSecret = 64 << 10 // bytes of a secret's file
 
 // secret reads a secret, or resolves its reference. Faults name the reference, never the value.
 func (r reader) secret(at *node, dst reflect.Value) {

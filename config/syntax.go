@@ -18,8 +18,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// maxSyntaxFaults is how many lines are skipped to find further syntax faults.
-const maxSyntaxFaults = 20
+const maxSyntaxFaults = 20 // how many lines are skipped to find further syntax faults
 
 // parse returns the content of a file. It reports and skips a line with a syntax error if the
 // following lines keep their meaning. Otherwise it returns an empty node.
@@ -133,8 +132,7 @@ func blankLine(data []byte, line int) bool {
 	return false
 }
 
-// maxFaults is how many faults are reported; further ones are only counted.
-const maxFaults = 100
+const maxFaults = 100 // how many faults are reported; further ones are only counted
 
 // Fault is one problem of a file.
 type Fault struct {

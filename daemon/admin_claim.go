@@ -51,8 +51,7 @@ func claimOf(code string) Claim {
 
 const claimName = "claim"
 
-// claimKey is the prefix of the key under which a used claim is stored; the claim follows.
-const claimKey = "claim "
+const claimKey = "claim " // begins the key under which a used claim is stored; the claim follows
 
 // Limits of wrong codes within an hour.
 const (

@@ -145,8 +145,7 @@ func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) 
 // privatePlace is the answer to admins who ask about other users' private chats.
 const privatePlace = "That is a private conversation. What is said there stays there."
 
-// maxMetadata is how many bytes of a plan's metadata are shown.
-const maxMetadata = 600
+const maxMetadata = 600 // bytes of a plan's metadata that are shown
 
 func explain(e *watch.TurnEnd) string {
 	t := e.Trace

@@ -296,8 +296,7 @@ type commandOfferer interface {
 	CommandsChanged()
 }
 
-// consoleName is the name of the interface for terminals that attach to a bot.
-const consoleName = "console"
+const consoleName = "console" // the interface for terminals that attach to a bot
 
 // ReachableInterfaces makes the enabled interfaces, and one for terminals that attach over the
 // control socket, unless an interface named console is enabled.

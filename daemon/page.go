@@ -283,8 +283,7 @@ func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
 	return used, free
 }
 
-// maxShownName is how many characters of a name are shown.
-const maxShownName = 60
+const maxShownName = 60 // characters
 
 // names returns the names of places and users, for admins. Paths without a name are left out.
 func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {

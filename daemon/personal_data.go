@@ -18,8 +18,7 @@ import (
 	"synthbot/core/llm"
 )
 
-// maxSentData is how many bytes of personal data are sent in a chat. An admin can export more.
-const maxSentData = 8 << 20
+const maxSentData = 8 << 20 // bytes of personal data that are sent in a chat; an admin can export more
 
 // personalData shows, exports and erases what the bot stores about users and places.
 type personalData struct{ *Bot }

@@ -83,8 +83,7 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 // imported on the page, but no others. It implements adminpage.Personas.
 type personaEditor struct{ bot *Bot }
 
-// maxPersona is the largest file that is edited, in bytes.
-const maxPersona = 256 << 10
+const maxPersona = 256 << 10 // bytes of the largest file that is edited
 
 // Files lists all persona files. A file's ID is its name in the configuration, or the path of an import.
 func (e personaEditor) Files() (list []adminpage.File) {
@@ -267,8 +266,7 @@ func (e personaEditor) Import(name string, data []byte) (id string, err error) {
 	return file, nil
 }
 
-// maxFaultText is how many characters of a parse error are shown.
-const maxFaultText = 300
+const maxFaultText = 300 // characters of a parse error that are shown
 
 // reload puts imported or removed files in force, without reading the configuration, which may be invalid now.
 func (e personaEditor) reload() {

@@ -201,8 +201,7 @@ func pluginOf[T core.Plugin](p *parts) (found T) {
 	return found
 }
 
-// sendTime is how long a message to an admin may take.
-const sendTime = 30 * time.Second
+const sendTime = 30 * time.Second // how long a message to an admin may take
 
 func (b *Bot) host(c *Config, name string) core.Host {
 	h := host{b}

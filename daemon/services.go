@@ -84,8 +84,7 @@ func serveHTTP(
 	}
 }
 
-// notifyTime is how long a message to systemd may take.
-const notifyTime = time.Second
+const notifyTime = time.Second // how long a message to systemd may take
 
 // notifySystemd sends systemd a state, if systemd started this process.
 func notifySystemd(log *slog.Logger, state string) {
@@ -208,8 +207,7 @@ func (m *monitor) trouble(i core.Interface) string {
 	return ""
 }
 
-// stateInterval is how often watch checks the bot and its interfaces.
-const stateInterval = 5 * time.Second
+const stateInterval = 5 * time.Second // how often watch checks the bot and its interfaces
 
 // watch alerts the admins about interfaces that run but receive no messages, and about a displaced database file. It
 // also sends systemd the state that `systemctl status` shows, whenever that changes. It returns when ctx ends.
@@ -324,8 +322,7 @@ func (r *foreignFile) Read(p []byte) (n int, err error) {
 	return r.file.Read(p)
 }
 
-// pipeBuffer is how many bytes a pipe takes without blocking when it is ready (PIPE_BUF).
-const pipeBuffer = 4096
+const pipeBuffer = 4096 // bytes that a pipe takes without blocking when it is ready (PIPE_BUF)
 
 func (r *foreignFile) Write(p []byte) (n int, err error) {
 	for n < len(p) {

@@ -357,8 +357,7 @@ func (i *sharedItems) changed(ctx context.Context, err error) {
 	_ = db.Hint(context.WithoutCancel(ctx), hint) // if it gets lost, poll finds the change
 }
 
-// elsewhere is the state of an interface that another process serves.
-const elsewhere = "another worker serves it"
+const elsewhere = "another worker serves it" // the state of an interface
 
 // processes lists the processes that use the store; none if it allows only one, or does not answer.
 func (s *sharing) processes(ctx context.Context) []memory.Worker {

@@ -21,8 +21,7 @@ import (
 	"synthbot/plugins/blueprint"
 )
 
-// maxToolCalls is how many calls by other programs run at a time.
-const maxToolCalls = 8
+const maxToolCalls = 8 // at a time
 
 // toolServer lets other programs call actions outside of turns (see blueprint.Serving).
 type toolServer struct {

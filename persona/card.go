@@ -120,11 +120,10 @@ func (w *cardText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// pngSignature begins every PNG.
-const pngSignature = "\x89PNG\r\n\x1a\n"
-
-// chunkFrame is what a chunk has besides its data: length, type and checksum.
-const chunkFrame = 12
+const (
+	pngSignature = "\x89PNG\r\n\x1a\n" // begins every PNG
+	chunkFrame   = 12                  // bytes of a chunk besides its data: length, type and checksum
+)
 
 // parsePNG reads the first valid card in a PNG. Those with the keyword ccv3 come before chara.
 func parsePNG(file string, data []byte) (*Persona, error) {
@@ -269,8 +268,7 @@ func decodeBase64(text []byte) ([]byte, error) {
 	return out[:n], err
 }
 
-// maxSide is the maximum width and height of a picture, in pixels: browsers decode it.
-const maxSide = 4096
+const maxSide = 4096 // pixels of the width or height of a picture: browsers decode it
 
 // Picture returns a PNG without its texts. The error says what is wrong with it.
 func Picture(data []byte) ([]byte, error) {

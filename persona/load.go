@@ -64,8 +64,7 @@ func tooLarge(file string, size, limit int64) error {
 	return fmt.Errorf("%s: %d bytes, at most %d are allowed: is that the right file?", file, size, limit)
 }
 
-// byteOrderMark may begin a text.
-const byteOrderMark = "\ufeff"
+const byteOrderMark = "\ufeff" // may begin a text
 
 // Parse is Load for a file that has been read.
 func Parse(file string, data []byte) (*Persona, error) {

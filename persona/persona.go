@@ -30,10 +30,12 @@ import (
 	"synthbot/core/txt"
 )
 
-// Limits of a persona.
 const (
-	maxName  = 100    // characters of a name or alias
-	maxField = 16_000 // characters of a text
+	maxName     = 100        // characters of a name or alias
+	maxField    = 16_000     // characters of a text
+	maxUser     = 64         // characters of a user's name
+	defaultUser = "friend"   // replaces {{user}} if the user has no name
+	anyUser     = "{{user}}" // stands for the user's name in a text for anyone
 )
 
 // Persona is the content of a persona file. Texts may contain placeholders, which For
@@ -76,12 +78,6 @@ func Embedded() *Persona {
 	return p
 }
 
-// defaultUser replaces {{user}} if the user has no name.
-const defaultUser = "friend"
-
-// maxUser is the length, in characters, to which a user's name is cut.
-const maxUser = 64
-
 // For returns the persona for a prompt, with the placeholders replaced. user is the name of the user it talks to; ""
 // for any. Text is one line of labelled sentences, each label at most once:
 //
@@ -98,9 +94,6 @@ func (p *Persona) For(user string) core.Persona {
 	who.Greeting = strings.ReplaceAll(who.Greeting, anyUser, user)
 	return who
 }
-
-// anyUser stands for the user's name in a text for anyone.
-const anyUser = "{{user}}"
 
 // forAnyone returns the persona with anyUser in all texts. It renders them once.
 func (p *Persona) forAnyone() core.Persona {

@@ -46,8 +46,7 @@ type Defaults struct {
 
 const usualOllama = "http://127.0.0.1:11434"
 
-// probeTime is how long platforms and engines may take to answer.
-const probeTime = 15 * time.Second
+const probeTime = 15 * time.Second // how long platforms and engines may take to answer
 
 const maxAnswer = 4 << 20
 

@@ -32,8 +32,7 @@ type Changes[T any] struct {
 	layers atomic.Pointer[map[core.Path]*Layer[T]] // each change makes a new map
 }
 
-// itemKey is the key of the items that hold changes, as JSON.
-const itemKey = "changed"
+const itemKey = "changed" // the key of the items that hold changes, as JSON
 
 // Open reads the stored changes.
 func Open[T any](ctx context.Context, items core.Items) (*Changes[T], error) {

@@ -58,8 +58,7 @@ type Settings struct {
 	PluginsOff   Patterns       `toml:"-" json:"plugins_off,omitempty"` // only for all places: plugins that admins turned off
 }
 
-// shown is how many characters of an invalid value an error shows.
-const shown = 40
+const shown = 40 // characters of an invalid value in an error
 
 // Language is a language tag; empty for none.
 type Language string
@@ -77,8 +76,7 @@ func (l *Language) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxPattern is the length of a pattern in bytes; names of actions are shorter.
-const maxPattern = 200
+const maxPattern = 200 // bytes; names of actions are shorter
 
 // Pattern is the name of an action, or a part of one with *.
 type Pattern string
