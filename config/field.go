@@ -18,7 +18,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// field is one key of a table, as a struct's field describes it.
 type field struct {
 	name     string
 	tag      reflect.StructTag

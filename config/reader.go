@@ -17,7 +17,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// reader converts a document into Go values and collects faults.
 type reader struct {
 	doc        *Document
 	references bool // secrets stay unresolved

@@ -120,7 +120,6 @@ func pathOf(c command.Call) (core.Path, error) {
 	return path, err
 }
 
-// why explains the latest turn of a place that asked a model.
 func (b *chatCommands) why(ctx context.Context, c command.Call) (string, error) {
 	path, err := pathOf(c)
 	if err != nil {

@@ -112,7 +112,6 @@ func (b *Bot) Relay(ctx context.Context, to core.Path, text string) error {
 	return host{b}.say(ctx, to, text, true)
 }
 
-// admins returns the admins in force.
 func (b *Bot) admins() []core.Path { return b.InForce().Config.admins(b.changes) }
 
 // admins returns the admins of the configuration, and the users who became admins by a claim code.
@@ -208,7 +207,6 @@ func (p *parts) interfaceAt(place core.Path) core.Interface {
 	return nil
 }
 
-// interfacesNamed returns all parts of the interface with a name.
 func (p *parts) interfacesNamed(name string) []core.Interface {
 	return slices.DeleteFunc(slices.Clone(p.Interfaces), func(i core.Interface) bool { return i.Name() != name })
 }
@@ -239,12 +237,10 @@ var _ action.Resolver = (*dividedInterface)(nil)
 // Type returns the name of the driver.
 func (d *dividedInterface) Type() string { return d.parts.Config.kinds[d.Name()] }
 
-// Find implements action.Resolver.
 func (d *dividedInterface) Find(from core.Path, name string) (core.Path, error) {
 	return d.parts.interfaceAt(from).(action.Resolver).Find(from, name)
 }
 
-// Actions implements core.Plugin.
 func (d *dividedInterface) Actions() []core.Action {
 	all := d.Interface.Actions()
 	byPart := make(map[core.Interface][]core.Action)

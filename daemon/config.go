@@ -148,7 +148,6 @@ func (c *Config) decode(d *config.Document) error {
 	return d.Err()
 }
 
-// checkFiles reports files and folders that the configuration names and that cannot be read.
 func (c *Config) checkFiles(d *config.Document) {
 	for _, f := range c.Files() {
 		_, err := os.Stat(c.Beside(f.Path))

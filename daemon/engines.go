@@ -85,7 +85,6 @@ type budgeted struct {
 	chain *engine.Chain
 }
 
-// Ask implements core.Asker.
 func (a budgeted) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	return a.chain.Within(a.bot.InForce().budget, nil).Ask(ctx, q)
 }
@@ -203,7 +202,6 @@ func (l *usageStore) invalidate() {
 	l.sums = nil
 }
 
-// Record implements engine.Ledger.
 func (l *usageStore) Record(ctx context.Context, u engine.Use) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +255,6 @@ func (l *usageStore) loadDay(ctx context.Context, day string) error {
 	return nil
 }
 
-// Spent implements engine.Ledger.
 func (l *usageStore) Spent(ctx context.Context, day string, scope core.Path) (engine.Spending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

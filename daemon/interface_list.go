@@ -107,7 +107,6 @@ func findDriver(kind string) (driver, bool) {
 	return driver{}, false
 }
 
-// decodeInterfaces reads each interface's table with its driver's own struct.
 func decodeInterfaces(c *Config) {
 	c.kinds = make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(c.Interfaces)) {
@@ -186,7 +185,6 @@ func (e *enabled) fault(err error) {
 	e.table.Fault(text, at...)
 }
 
-// enabled is an interface that the configuration enables.
 type enabled struct {
 	Name string
 	driver
@@ -230,7 +228,6 @@ func (p *Env) Account(platform, apiURL string, token secret.Secret) (core.Interf
 	return made[0], nil
 }
 
-// maker makes the interfaces of a configuration.
 type maker struct {
 	*Bot
 	config *Config
@@ -243,7 +240,6 @@ type maker struct {
 
 func (b *Bot) maker(p *parts) maker { return maker{Bot: b, config: p.Config} }
 
-// specs returns the chat commands in force.
 func (m *maker) specs() []command.Spec { return m.InForce().Commands.Specs(core.RankBot) }
 
 // interfaceMaker makes the interfaces of a bot. It keeps running ones whose configuration did not change.
@@ -315,7 +311,6 @@ func InspectionInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface { return console.New(console.Options{In: m.env.In, Out: m.env.Out}) })
 }
 
-// withConsole makes the enabled interfaces, and a console if none of them has its name.
 func withConsole(m maker, make func() core.Interface) ([]core.Interface, error) {
 	all, err := EnabledInterfaces(m)
 	named := func(i core.Interface) bool { return i.Name() == consoleName }

@@ -95,7 +95,6 @@ func (c *Config) room(name string) (room string, ok bool) {
 	return all[i], true
 }
 
-// roomLevels returns the levels of the configuration by the full names of rooms.
 func (c *Config) roomLevels() map[string]slog.Level {
 	levels := make(map[string]slog.Level)
 	for name, level := range c.Log.Levels {

@@ -143,7 +143,6 @@ func (p *parts) changeCommand(name string) (command, arg string, choices []strin
 	return "", "", nil
 }
 
-// choices returns the arguments that /persona or /engine takes.
 func (p *parts) choices(command string) []string {
 	if command == "persona" {
 		return append(p.personas.known(), settings.Default)
@@ -226,7 +225,6 @@ func (s *pageServer) State(ctx context.Context) (state adminpage.State, err erro
 	return state, err
 }
 
-// engineStates returns whether each engine works. It takes the conditions of engines.
 func (s *pageServer) engineStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, name := range p.Engines.Names() {
 		e := s.bot.monitor.lastFailure(name)
@@ -240,7 +238,6 @@ func (s *pageServer) engineStates(p *parts, take func(what string) (condition, b
 	return list
 }
 
-// interfaceStates returns whether each interface works. It takes the conditions of interfaces.
 func (s *pageServer) interfaceStates(p *parts, take func(what string) (condition, bool)) (list []adminpage.Part) {
 	for _, i := range p.Interfaces {
 		part := adminpage.Part{Name: label(i), Works: true}
@@ -285,7 +282,6 @@ func (s *pageServer) diskSpace(c *Config) (used, free uint64) {
 
 const maxShownName = 60 // characters
 
-// names returns the names of places and users, for admins. Paths without a name are left out.
 func (b host) names(ctx context.Context, paths ...core.Path) map[core.Path]string {
 	names, err := core.Read(ctx, b.Data, func(v core.View) (map[core.Path]string, error) {
 		return b.InForce().Names(v, paths...)

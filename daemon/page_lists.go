@@ -233,7 +233,6 @@ func setSwitch(off *settings.Patterns, name string, on bool) {
 	}
 }
 
-// pluginList lists all plugins, whether each is on, and why.
 func (s *pageServer) pluginList() []adminpage.List {
 	c, off := s.bot.InForce().Config, s.bot.changes.At(core.Path{}).PluginsOff
 	list := adminpage.List{Title: "Plugins", Note: "What is turned off here stays off after a restart."}
@@ -302,7 +301,6 @@ func (s *pageServer) Actions(place core.Path) []adminpage.Action {
 	return list
 }
 
-// deniedBy lists the settings that turn an action off in a place.
 func (p *parts) deniedBy(place core.Path, d *action.Definition) (list []string) {
 	isHome := false
 	for i := range p.Config.Enabled {

@@ -24,7 +24,6 @@ import (
 	"synthbot/persona"
 )
 
-// personas are the available personas, by file.
 type personas struct {
 	Main   *persona.Persona
 	Files  []string // the main persona's first
@@ -292,7 +291,6 @@ func (e personaEditor) Remove(id string) error {
 	return nil
 }
 
-// imported reports whether a persona in force comes from an imported file.
 func (e personaEditor) imported(id string) bool {
 	now := e.bot.InForce()
 	return now.personas.byFile[id] != nil && now.Config.Personas.byFile[id] == nil

@@ -37,7 +37,6 @@ type (
 	resolver     = settings.Resolver[settings.Settings]
 )
 
-// resolver makes the resolver of the configuration's settings and those that users changed by command.
 func (c *Config) resolver(changes *placeChanges, scopes func(core.Path) []core.Path) *resolver {
 	var layers []placeLayer
 	for _, p := range c.Budget.Places {
@@ -111,7 +110,6 @@ func (p *parts) placeBudgets() []engine.PlaceBudget {
 	return list
 }
 
-// claimedAdmins returns the users who became admins by a claim code.
 func claimedAdmins(changes *placeChanges) (people []core.Path) {
 	for _, l := range changes.All() {
 		if l.Path.IsPerson() && l.Values.Admin != nil && *l.Values.Admin {

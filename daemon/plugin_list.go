@@ -144,7 +144,6 @@ func completeBlueprints(c *Config, own any, fault func(text string, at ...any)) 
 	}
 }
 
-// completeKnowledge sets the folder that relative paths of sources start from.
 func completeKnowledge(c *Config, own any, _ func(text string, at ...any)) {
 	own.(*knowledge.Config).Dir = c.Beside(".")
 }

@@ -24,7 +24,6 @@ import (
 	"synthbot/plugins/pairing"
 )
 
-// available is a plugin that a configuration may have.
 type available struct {
 	name, doc string
 	constructor
@@ -40,7 +39,6 @@ type constructor struct {
 	make   func(h core.Host, own any) (core.Plugin, error)
 }
 
-// constructorOf returns the constructor of a plugin with a configuration of type C.
 func constructorOf[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
 	return constructor{
 		config: func() any { return new(C) },
@@ -58,7 +56,6 @@ type chosen struct {
 	Own any
 }
 
-// decodePlugins reads the table of each plugin into the plugin's own struct.
 func decodePlugins(c *Config, d *config.Document) {
 	for _, a := range availablePlugins {
 		table, named := c.Plugins[a.name]
@@ -91,7 +88,6 @@ func decodePlugins(c *Config, d *config.Document) {
 	}
 }
 
-// completePlugins fills in what the structs of the chosen plugins need from elsewhere.
 func completePlugins(c *Config, d *config.Document) {
 	for _, p := range c.Chosen {
 		if p.complete != nil {

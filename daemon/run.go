@@ -239,13 +239,11 @@ func (w *workers) stopAll(match func(*worker) bool) error {
 	return errors.Join(errs...)
 }
 
-// runner is background work of a part, with a name for logs and alerts.
 type runner struct {
 	name string
 	core.Runner
 }
 
-// runners returns the background work of the plugins and of the small recon model.
 func (p *parts) runners() (all []runner) {
 	for name, r := range pluginsWith[core.Runner](p) {
 		all = append(all, runner{"plugin " + name, r})

@@ -110,7 +110,6 @@ func notifyAt(name, state string) error {
 	return err
 }
 
-// watchdog notifies systemd regularly while the bot is alive, until ctx ends.
 func watchdog(ctx context.Context, log *slog.Logger, alive func(context.Context) error) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {

@@ -73,7 +73,6 @@ func (s *sharing) isShared(name string) bool {
 	return s.database() != nil && ok && !d.fixed
 }
 
-// serves reports whether this process serves an interface now.
 func (s *sharing) serves(i core.Interface) bool {
 	if !s.active.Load() || !s.isShared(i.Name()) {
 		return true
@@ -213,7 +212,6 @@ func (s *sharing) used(name string) func(by core.Path, what string) {
 	}
 }
 
-// forgotten tells the other processes that a user or a place was forgotten.
 func (s *sharing) forgotten(ctx context.Context, path core.Path) {
 	db := s.database()
 	if db == nil {
@@ -224,7 +222,6 @@ func (s *sharing) forgotten(ctx context.Context, path core.Path) {
 	}
 }
 
-// handleGone drops what this process holds in memory about a user or a place that another process forgot.
 func (s *sharing) handleGone(about string) {
 	process, text, _ := strings.Cut(about, " ")
 	path, err := core.ParsePath(text)
@@ -233,7 +230,6 @@ func (s *sharing) handleGone(about string) {
 	}
 }
 
-// handleUsed counts what a user did in another process.
 func (s *sharing) handleUsed(about string) {
 	var process int64
 	var name, what, user string
@@ -273,7 +269,6 @@ func (s *sharing) refresh(name string) {
 	}
 }
 
-// announceReload makes the other processes reload their configurations, too.
 func (s *sharing) announceReload(ctx context.Context) {
 	if s.database() == nil {
 		return
@@ -333,14 +328,12 @@ type sharedItems struct {
 	name string
 }
 
-// Put implements core.Items.
 func (i *sharedItems) Put(ctx context.Context, item core.Item) (uint64, error) {
 	version, err := i.Items.Put(ctx, item)
 	i.changed(ctx, err)
 	return version, err
 }
 
-// PutAll implements core.Items.
 func (i *sharedItems) PutAll(ctx context.Context, all ...core.Item) error {
 	err := i.Items.PutAll(ctx, all...)
 	i.changed(ctx, err)

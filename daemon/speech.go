@@ -68,7 +68,6 @@ func (b *Bot) speakWith(
 	return p.speaker.Speak(ctx, text, p.personaAt(place).For("").Voice, meter)
 }
 
-// spokenLanguage returns the language that the author probably speaks; "" if it is unknown.
 func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) string {
 	hints, _ := local.Recon(ctx, scene) // it never fails
 	for _, h := range hints {

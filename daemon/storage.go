@@ -26,7 +26,6 @@ type Storage struct {
 	usage *usageStore // the usage of engines; nil without a database
 }
 
-// openStore opens the store, and reads the settings that users changed.
 func (b *Bot) openStore(l RunOptions) error {
 	open := l.Open
 	if open == nil {
@@ -47,7 +46,6 @@ func (b *Bot) openStore(l RunOptions) error {
 	return nil
 }
 
-// openDatabase opens the database of the configuration, and creates it if it is missing.
 func (b *Bot) openDatabase(c *Config) (Store, error) {
 	dir, err := c.DataDir(b.env.Getenv)
 	if err != nil {
@@ -71,7 +69,6 @@ type interfaceState struct {
 	db    *memory.DB
 }
 
-// interfaceState returns the stored state of the interface with a name.
 func (s *Storage) interfaceState(name string) (*interfaceState, error) {
 	place, err := core.MakePath(name)
 	if err != nil {

@@ -100,7 +100,6 @@ func join(texts ...cardText) string {
 // cardText is a text. A list of texts is joined.
 type cardText string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (w *cardText) UnmarshalJSON(data []byte) error {
 	var value any
 	_ = json.Unmarshal(data, &value) // it is valid JSON
@@ -219,7 +218,6 @@ func (t textChunk) card(file string) (*Persona, error) {
 	return parseJSON(where, data)
 }
 
-// text returns the text of the chunk, decompressed.
 func (t textChunk) text() ([]byte, error) {
 	switch {
 	case t.kind == "tEXt":

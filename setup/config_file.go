@@ -19,7 +19,6 @@ import (
 	"synthbot/daemon"
 )
 
-// configFile is the configuration that init writes.
 type configFile struct {
 	file   string // as given: relative names in it start from its folder, also if it is a symbolic link
 	exists bool
@@ -29,7 +28,6 @@ type configFile struct {
 	output
 }
 
-// openConfig reads the existing configuration, or else the example.
 func openConfig(env *daemon.Env) (*configFile, error) {
 	file := cmp.Or(env.File, env.Getenv("SYNTHBOT_CONFIG"), "config.toml")
 	_, err := daemon.RegularFile(file)
@@ -87,7 +85,6 @@ func (c *configFile) current() Current {
 	return k
 }
 
-// tokenFile returns the file of a platform's token in the existing configuration; "" if there is none.
 func (c *configFile) tokenFile(platform string) string {
 	var own struct {
 		Token string `toml:"token"`
@@ -142,7 +139,6 @@ func (c *configFile) apply(out Changes) error {
 	return c.save()
 }
 
-// writePersona writes the file of a new persona. It does not overwrite another one.
 func (c *configFile) writePersona(out Changes) error {
 	if out.Persona == "" {
 		return nil

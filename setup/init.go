@@ -29,7 +29,6 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// errCancelled is the error if the user leaves before the last question.
 var errCancelled = errors.New("cancelled: no file was changed; `synthbot init` starts again")
 
 // Init implements `synthbot init`. Its fields are the flags.
@@ -169,7 +168,6 @@ func shownDefault(answer, current, usual string) string {
 	return cmp.Or(answer, usual)
 }
 
-// uncheckedFinding returns the finding about a secret that was written without a check.
 func uncheckedFinding(what string, err error) core.Finding {
 	return core.Finding{What: what, Found: "written unchecked", Fix: err.Error()}
 }

@@ -161,7 +161,6 @@ func (w *Wizard) askSecret(ctx context.Context, into *Secret, q console.Question
 	return err
 }
 
-// notEmpty returns a check of answers that refuses empty ones.
 func notEmpty(fault string) func(string) error {
 	return func(answer string) error {
 		if strings.TrimSpace(answer) == "" {
@@ -209,7 +208,6 @@ func (w *Wizard) askAccount(ctx context.Context, platform string) error {
 	}
 }
 
-// platformTitle returns the name of a platform as it writes it.
 func platformTitle(platform string) string { return strings.ToUpper(platform[:1]) + platform[1:] }
 
 func tokenSource(platform string) string {

@@ -82,7 +82,6 @@ func (s *Service) Install(env *daemon.Env) error {
 	return errors.Join(s.printNext(), err)
 }
 
-// checkInstalled notes the faults of the installed configuration, and returns an error if it has any.
 func (s *Service) checkInstalled(env *daemon.Env) error {
 	if s.DryRun {
 		return nil
@@ -105,10 +104,8 @@ func (s *Service) checkInstalled(env *daemon.Env) error {
 // at returns an absolute path below Root.
 func (s *Service) at(path string) string { return filepath.Join(s.Root, path) }
 
-// inEtc returns a path in the folder of the service's configuration.
 func inEtc(name string) string { return filepath.Join(filepath.Dir(daemon.ServiceConfig), name) }
 
-// credentialName matches the names that systemd accepts for credentials.
 var credentialName = txt.Pattern(`^[A-Za-z0-9._-]{1,255}$`)
 
 // inspectConfig collects the programs and secrets that the configuration names, and notes for the user.

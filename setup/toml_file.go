@@ -97,7 +97,6 @@ func (f *File) addToList(all, existing []string, key string, table ...string) {
 
 var engines = []string{"engine"}
 
-// setInEngine sets a key of the engine with an index.
 func (f *File) setInEngine(n int, key, literal string) {
 	all := f.headers(config.StatementArray, engines)
 	if f.err == nil && n >= len(all) {
@@ -119,7 +118,6 @@ func (f *File) setInEngine(n int, key, literal string) {
 // Pair is a key and the literal of its value.
 type Pair struct{ Key, Literal string }
 
-// addFirstEngine adds an engine before all others.
 func (f *File) addFirstEngine(pairs ...Pair) {
 	if f.find(engines) >= 0 {
 		f.failShape(engines)

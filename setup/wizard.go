@@ -47,7 +47,6 @@ type replay struct {
 	former  string // the answer that the user wants to change
 }
 
-// Ask implements Terminal.
 func (r *replay) Ask(ctx context.Context, q console.Question) (string, error) {
 	if r.given < len(r.answers) {
 		r.given++
@@ -116,7 +115,6 @@ func (w *Wizard) steps() []step {
 	return append(list, step{"--admin", lacksAdmin, false, w.askAdmin})
 }
 
-// needsAccount reports whether no platform has been chosen yet for a new configuration.
 func (w *Wizard) needsAccount() bool {
 	given := func(p string) bool { return w.account(p).Token.given() }
 	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
@@ -211,7 +209,6 @@ func (w *Wizard) checkChoices() error {
 	return nil
 }
 
-// check checks all answers. An error names the flag.
 func (w *Wizard) check(ctx context.Context) error {
 	if !slices.Contains([]string{"", Keep, BuiltIn, New}, w.Persona) {
 		if err := w.Probes.Persona(w.Persona); err != nil {

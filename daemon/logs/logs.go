@@ -66,19 +66,16 @@ type handler struct {
 	attrs   []slog.Attr // attributes of With, for Levels.Keep
 }
 
-// Enabled implements slog.Handler.
 func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
 	return level >= h.levels.of(h.room)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	c := *h
 	c.Handler, c.attrs = h.Handler.WithAttrs(attrs), append(slices.Clip(h.attrs), attrs...)
 	return &c
 }
 
-// Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if h.levels.Keep != nil {
 		h.levels.Keep(h.room, h.attrs, &r)
@@ -91,7 +88,6 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler {
 	c := *h
 	c.Handler = h.Handler.WithGroup(name)

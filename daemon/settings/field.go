@@ -9,7 +9,6 @@ import (
 	"synthbot/core"
 )
 
-// field is one setting, as the tags of a struct describe it.
 type field struct {
 	name string // its TOML key or, without one, its JSON key
 	each string // the tag each

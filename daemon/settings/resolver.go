@@ -112,7 +112,6 @@ func (r *Resolver[T]) Rows(place core.Path) (rows []Row) {
 	return rows
 }
 
-// holding returns the layers whose value of a field applies in a place.
 func (r *Resolver[T]) holding(f *field, layers []*Layer[T], place core.Path) (list []*Layer[T]) {
 	for _, l := range layers {
 		if !f.isSet(reflect.ValueOf(&l.Values).Elem()) {
