@@ -236,8 +236,7 @@ func (b *chatCommands) say(ctx context.Context, c command.Call) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	err = host{b.Bot}.say(ctx, to, c.Args["text"], false)
-	return "Said.", err
+	return "Said.", host{b.Bot}.say(ctx, to, c.Args["text"], false)
 }
 
 func (b *chatCommands) history(ctx context.Context, c command.Call) (string, error) {

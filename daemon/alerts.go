@@ -107,8 +107,7 @@ func (a *alerts) restarted(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, what := range []string{name, name + receiving} {
-		c, ok := a.conditions[what]
-		if ok {
+		if c, ok := a.conditions[what]; ok {
 			c.restarted = true
 		}
 	}

@@ -177,10 +177,7 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 	policy := p.policy()
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]
-		root, err := core.MakePath(e.Name)
-		if err != nil {
-			return err
-		}
+		root, _ := core.MakePath(e.Name)
 		var names []string
 		for _, d := range snapshot.All() {
 			if e.withholds(d) {

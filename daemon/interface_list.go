@@ -266,11 +266,8 @@ func EnabledInterfaces(m maker) ([]core.Interface, error) {
 	return all, nil
 }
 
-func (m maker) make(d driver, name string, own any) (_ []core.Interface, err error) {
-	m.name, m.log = name, logs.Room(m.Bot.log, "interfaces/"+name)
-	if m.state, err = m.Data.interfaceState(name); err != nil {
-		return nil, err
-	}
+func (m maker) make(d driver, name string, own any) ([]core.Interface, error) {
+	m.name, m.log, m.state = name, logs.Room(m.Bot.log, "interfaces/"+name), m.Data.interfaceState(name)
 	return d.make(m, own)
 }
 

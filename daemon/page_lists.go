@@ -26,14 +26,14 @@ func (s *pageServer) Lists(ctx context.Context, name string) ([]adminpage.List, 
 	case name == "knowledge" && k != nil:
 		return s.knowledge(ctx, knowledge.Editor{Plugin: k})
 	case name == "reminders" && r != nil:
-		return s.reminders(ctx, r)
+		return s.reminders(ctx, r), nil
 	}
 	return nil, nil
 }
 
 const maxReminders = 200
 
-func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([]adminpage.List, error) {
+func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) []adminpage.List {
 	all, err := plugin.All(ctx)
 	if err != nil {
 		s.bot.log.Warn("reminders not listed", "err", err)
@@ -50,7 +50,7 @@ func (s *pageServer) reminders(ctx context.Context, plugin *reminders.Plugin) ([
 		}
 		list.Rows = append(list.Rows, row)
 	}
-	return []adminpage.List{list}, nil
+	return []adminpage.List{list}
 }
 
 // commands returns the commands behind the page's buttons. They are not available in chats.

@@ -129,10 +129,6 @@ func (e personaEditor) Try(
 	if err != nil {
 		return "", "", err
 	}
-	place, err := core.MakePath("page")
-	if err != nil {
-		return "", "", err
-	}
 	r := llm.Request{System: []string{who.Text}}
 	if who.Dialogue != "" {
 		r.System = append(r.System, who.Dialogue)
@@ -144,7 +140,7 @@ func (e personaEditor) Try(
 		}
 	}
 	build := func(llm.Limits) (llm.Request, error) { return r, nil }
-	a, err := host{e.bot}.Ask(ctx, core.Question{Path: place, Build: build})
+	a, err := host{e.bot}.Ask(ctx, core.Question{Path: core.MustPath("page"), Build: build})
 	if failed, ok := errors.AsType[*llm.Error](err); ok { // the error text may quote the prompt
 		err = errors.New(cmp.Or(failureCause(failed), string(failed.Kind)))
 	}

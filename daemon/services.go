@@ -64,9 +64,7 @@ func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 }
 
 // serveHTTP serves HTTP at an address, unless it is "", until ctx ends. It only logs errors: the bot runs without.
-func serveHTTP(
-	ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler,
-) {
+func serveHTTP(ctx context.Context, log *slog.Logger, what, address string, handler func(net.Addr) http.Handler) {
 	if address == "" {
 		return
 	}

@@ -69,12 +69,9 @@ type interfaceState struct {
 	db    *memory.DB
 }
 
-func (s *Storage) interfaceState(name string) (*interfaceState, error) {
-	place, err := core.MakePath(name)
-	if err != nil {
-		return nil, err
-	}
-	return &interfaceState{s.Items("interface " + name), place, s.DB}, nil
+func (s *Storage) interfaceState(name string) *interfaceState {
+	place, _ := core.MakePath(name) // the configuration takes no name that is not a path
+	return &interfaceState{s.Items("interface " + name), place, s.DB}
 }
 
 // Get returns nil for an unknown key.

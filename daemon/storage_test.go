@@ -20,24 +20,19 @@ func TestStateSwap(t *testing.T) {
 	var all sync.WaitGroup
 	for range writers {
 		all.Go(func() {
-			s, err := storage.interfaceState("discord")
+			s := storage.interfaceState("discord")
 			for range updates {
-				if err == nil {
-					_, err = chat.Update(t.Context(), s, "count", func(n *int) bool { *n++; return true })
+				if _, err := chat.Update(t.Context(), s, "count", func(n *int) bool { *n++; return true }); err != nil {
+					t.Error(err)
+					return
 				}
-			}
-			if err != nil {
-				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	s, err := storage.interfaceState("discord")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var n int
-	if err := chat.Load(t.Context(), s, "count", &n); err != nil || n != writers*updates {
+	err = chat.Load(t.Context(), storage.interfaceState("discord"), "count", &n)
+	if err != nil || n != writers*updates {
 		t.Errorf("got %d updates, want %d: %v", n, writers*updates, err)
 	}
 }
