@@ -181,16 +181,14 @@ func newField(owner reflect.Type, sf reflect.StructField, name string) field {
 		f.panic("the kind %q is unknown", sf.Tag.Get("kind"))
 	}
 	f.rules = rules{min: f.newBound("min"), max: f.newBound("max"), visible: sf.Tag.Get("visible") == "true"}
-	items := f.lookup("items")
-	if items != nil {
-		f.items, _ = strconv.Atoi(*items)
+	if items, ok := f.tag.Lookup("items"); ok {
+		f.items, _ = strconv.Atoi(items)
 		if f.items < 1 || formOf(f.typ) != formList {
-			f.panic("items=%q does not limit %s", *items, f.typ)
+			f.panic("items=%q does not limit %s", items, f.typ)
 		}
 	}
-	list := f.lookup("oneof")
-	if list != nil {
-		f.rules.oneof = strings.Split(*list, "|")
+	if list, ok := f.tag.Lookup("oneof"); ok {
+		f.rules.oneof = strings.Split(list, "|")
 	}
 	return f
 }

@@ -146,16 +146,14 @@ type Fault struct {
 
 // String prints "FILE:LINE: key: text" on one line.
 func (f Fault) String() string {
-	var b strings.Builder
-	b.WriteString(f.File)
+	at := f.File
 	if f.Line > 0 {
-		fmt.Fprintf(&b, ":%d", f.Line)
+		at = fmt.Sprintf("%s:%d", at, f.Line)
 	}
 	if f.Key != "" {
-		b.WriteString(": " + f.Key)
+		at += ": " + f.Key
 	}
-	b.WriteString(": " + f.Text)
-	return b.String()
+	return at + ": " + f.Text
 }
 
 // Faults are the problems of a file, in the order of its lines.

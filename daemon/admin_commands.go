@@ -66,16 +66,11 @@ func (b *chatCommands) forAdmins() []command.Command {
 
 func (b *chatCommands) status(ctx context.Context, c command.Call) (string, error) {
 	p := b.InForce()
-	waiting := 0
-	err := b.Data.View(ctx, func(v core.View) error {
-		places, err := v.Waiting()
-		places = slices.DeleteFunc(places, func(p core.Path) bool { return p == c.Path }) // it waits for this reply
-		waiting = len(places)
-		return err
-	})
+	waiting, err := core.Read(ctx, b.Data, core.View.Waiting)
 	if err != nil {
 		return "", err
 	}
+	waiting = slices.DeleteFunc(waiting, func(p core.Path) bool { return p == c.Path }) // it waits for this reply
 	var s strings.Builder
 	fmt.Fprintf(&s, "synthbot %s, up %s.\n", b.env.Version, b.env.Clock().Sub(b.monitor.began).Round(time.Second))
 	for _, i := range p.Interfaces {
@@ -98,7 +93,7 @@ func (b *chatCommands) status(ctx context.Context, c command.Call) (string, erro
 	for _, c := range b.alerts.failing() {
 		fmt.Fprintf(&s, "- for %s: %s\n", since(now, c.since), c.text)
 	}
-	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), waiting)
+	fmt.Fprintf(&s, "- actions: %d\n- places that wait for an answer: %d", len(p.Snapshot.All()), len(waiting))
 	return s.String(), nil
 }
 

@@ -110,15 +110,12 @@ func (b *chatCommands) complete(ctx context.Context, line string) []string {
 }
 
 func (b *chatCommands) places(ctx context.Context) (paths []string) {
-	err := b.Data.View(ctx, func(v core.View) error {
-		heads, err := v.Places(core.Path{})
-		for _, h := range heads {
-			paths = append(paths, h.Path.String())
-		}
-		return err
-	})
+	heads, err := core.Read(ctx, b.Data, func(v core.View) ([]core.Head, error) { return v.Places(core.Path{}) })
 	if err != nil {
 		b.log.Warn("places not found", "err", err)
+	}
+	for _, h := range heads {
+		paths = append(paths, h.Path.String())
 	}
 	return paths
 }

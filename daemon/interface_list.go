@@ -349,18 +349,15 @@ func (b *Bot) Attach(ctx context.Context, o console.Options, place core.Path) er
 // typedLines returns a function that returns what users typed in a place, the oldest first.
 func (s *Storage) typedLines(log *slog.Logger, place core.Path) func(context.Context) []string {
 	return func(ctx context.Context) (lines []string) {
-		err := s.View(ctx, func(v core.View) error {
-			entries, err := v.Last(place, 200)
-			for i := range entries {
-				e := &entries[i]
-				if e.Message.Text != "" && e.Spoken() && !e.Self {
-					lines = append(lines, e.Message.Text)
-				}
-			}
-			return err
-		})
+		entries, err := core.Read(ctx, s, func(v core.View) ([]core.Entry, error) { return v.Last(place, 200) })
 		if err != nil {
 			log.Warn("no history for the terminal", "err", err)
+		}
+		for i := range entries {
+			e := &entries[i]
+			if e.Message.Text != "" && e.Spoken() && !e.Self {
+				lines = append(lines, e.Message.Text)
+			}
 		}
 		return lines
 	}

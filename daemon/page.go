@@ -79,9 +79,7 @@ func (s *pageServer) Uses(ctx context.Context, first, last string) ([]adminpage.
 	list := make([]adminpage.Use, len(uses))
 	for i, u := range uses {
 		cost := s.bot.InForce().Config.CostOf(u)
-		list[i] = adminpage.Use{
-			Day: u.Day, Whose: u.Person, Engine: u.Engine, Usage: u.Usage, Cost: cost,
-		}
+		list[i] = adminpage.Use{Day: u.Day, Whose: u.Person, Engine: u.Engine, Usage: u.Usage, Cost: cost}
 	}
 	return list, err
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -375,19 +376,12 @@ func (s *sharing) workerLines(ctx context.Context) (lines []string) {
 		case err == nil && ok && digest != own:
 			w.Name += " (with another configuration)"
 		}
-		lines = append(lines, workerLine(w))
+		lease := "lease expired"
+		if w.Lease > 0 {
+			lease = fmt.Sprintf("lease for %v more", w.Lease.Round(time.Second))
+		}
+		parts := cmp.Or(strings.Join(w.Parts, ", "), "nothing")
+		lines = append(lines, fmt.Sprintf("worker %s, %s: %s", w.Name, lease, parts))
 	}
 	return lines
-}
-
-func workerLine(w memory.Worker) string {
-	lease := "lease expired"
-	if w.Lease > 0 {
-		lease = fmt.Sprintf("lease for %v more", w.Lease.Round(time.Second))
-	}
-	parts := "nothing"
-	if len(w.Parts) > 0 {
-		parts = strings.Join(w.Parts, ", ")
-	}
-	return fmt.Sprintf("worker %s, %s: %s", w.Name, lease, parts)
 }
