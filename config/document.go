@@ -106,8 +106,7 @@ type Document struct {
 	checkFaults int // how many of the faults the Check of a struct reported
 }
 
-// Read reads data, the content of file, into the structs that into points to;
-// see [Document.Decode]. The error is nil or [Faults].
+// Read reads data, the content of file, into structs; see [Document.Decode]. The error is nil or [Faults].
 func Read(file string, data []byte, into any, o Options) error {
 	d := Parse(file, data, o)
 	d.Decode(into)
@@ -269,8 +268,7 @@ type Table struct {
 	references bool
 }
 
-// Decode reads the table into structs, as [Document.Decode] does the whole file.
-// Faults join those of the document. A key is known if any of the structs has it.
+// Decode reads the table into structs, as [Document.Decode] does the whole file, whose faults include its faults.
 func (t Table) Decode(into ...any) { t.decode(false, into) }
 
 // Peek reads only the keys that the structs have, and leaves the rest to Decode.
@@ -284,8 +282,7 @@ func (t Table) decode(partial bool, into []any) {
 	reader{doc: t.at.doc, references: t.references, partial: partial}.table(t.at, structs(into))
 }
 
-// Unresolved returns the same table, whose secrets stay unresolved as with
-// [Options.References]. It is for disabled tables, whose secrets may be missing.
+// Unresolved returns the table with [Options.References], for disabled tables, whose secrets may be missing.
 func (t Table) Unresolved() Table {
 	t.references = true
 	return t

@@ -86,8 +86,7 @@ func readsText(t reflect.Type) bool {
 
 var fieldsByType sync.Map // []field by reflect.Type
 
-// fieldsOf returns the fields of a struct as its tags describe them. It panics if a tag is invalid. It does not check
-// the texts of defaults and examples; a test of all configurations does.
+// fieldsOf returns the fields of a struct. It panics if a tag is invalid, but does not check defaults and examples.
 func fieldsOf(t reflect.Type) []field {
 	list, ok := fieldsByType.Load(t)
 	if !ok {

@@ -20,8 +20,7 @@ import (
 
 const maxSyntaxFaults = 20 // how many lines are skipped to find further syntax faults
 
-// parse returns the content of a file. It reports and skips a line with a syntax error if the
-// following lines keep their meaning. Otherwise it returns an empty node.
+// parse returns the content of a file, without lines with syntax errors; nothing if other lines depend on one.
 func (d *Document) parse(data []byte) *node {
 	data = slices.Clone(data)
 	for range maxSyntaxFaults {
@@ -201,8 +200,7 @@ const (
 	maxKeys  = 10_000 // in the whole file
 )
 
-// mapper finds the line of each key. It is needed because the library's decoder returns no positions, and its
-// parser does not apply headers to the keys after them.
+// mapper finds the line of each key: the library's decoder has no positions, and its parser applies no headers.
 type mapper struct {
 	parser   unstable.Parser
 	breaks   []int // offsets of the line ends

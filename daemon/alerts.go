@@ -26,9 +26,8 @@ const (
 	recoveryTime = time.Minute     // how long something must run after a failure to count as recovered
 )
 
-// alerts sends alerts to admins outside of any conversation: about events, and about conditions that fail and
-// recover, such as an engine, an interface or the disk. If a condition changes often, alerts are delayed, but
-// the last one always reports the present state. Safe for concurrent use.
+// alerts sends alerts to admins about events, and about conditions that fail and recover, such as an engine. If a
+// condition changes often, alerts are delayed, but the last one reports the present state. Safe for concurrent use.
 type alerts struct {
 	log   *slog.Logger
 	clock func() time.Time
@@ -78,8 +77,7 @@ func (a *alerts) announce(level slog.Level, text string) {
 	a.send(text)
 }
 
-// set records whether a condition works, with the text of the alert. Something that never failed is not
-// reported. See settle for when the alert is sent.
+// set records whether a condition works, with the text of the alert. What never failed is not reported. See settle.
 func (a *alerts) set(what string, works bool, text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,9 +124,8 @@ func (a *alerts) failing() (list []condition) {
 	return list
 }
 
-// settle announces the state of a condition if it differs from the reported one. If the condition changes often,
-// it waits until the state has lasted for a while, but at most until an hour after the same state was last
-// announced. a.mu is held.
+// settle announces the state of a condition if it differs from the reported one. If it changes often, settle waits
+// until the state lasts, but at most until an hour after the same state was last announced. a.mu is held.
 func (a *alerts) settle(c *condition) {
 	if c.later != nil {
 		c.later.Stop()

@@ -208,8 +208,7 @@ func (p *parts) interfacesNamed(name string) []core.Interface {
 	return slices.DeleteFunc(slices.Clone(p.Interfaces), func(i core.Interface) bool { return i.Name() != name })
 }
 
-// interfacePart is an interface that may be one of several with the same name, such as a shard. Each serves
-// some places, and different processes may run them.
+// interfacePart is an interface that may be one of several with the same name, such as a shard, in any process.
 type interfacePart interface {
 	Part() string // its name among the parts; "" if it is the only one
 	Serves(place core.Path) bool

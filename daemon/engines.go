@@ -109,9 +109,8 @@ func (b *Bot) setEmbedder(p *parts) {
 	b.Data.DB.SetEmbedder(by)
 }
 
-// usageStore implements engine.Ledger on the database. Each use counts twice: for the place, and in shares for
-// the users who caused it. The sums of the day are held in memory. Uses are written with the commits that turns
-// make anyway.
+// usageStore implements engine.Ledger on the database. Each use counts for the place, and in shares for its users. The
+// sums of the day are held in memory. Uses are written with the commits that turns make anyway.
 type usageStore struct {
 	bot *Bot
 	db  *memory.DB

@@ -291,8 +291,7 @@ type commandOfferer interface {
 
 const consoleName = "console" // the interface for terminals that attach to a bot
 
-// ReachableInterfaces makes the enabled interfaces, and one for terminals that attach over the
-// control socket, unless an interface named console is enabled.
+// ReachableInterfaces makes the enabled interfaces, and a console that terminals attach to, unless one is enabled.
 func ReachableInterfaces(m maker) ([]core.Interface, error) {
 	return withConsole(m, func() core.Interface {
 		server := m.InForce().consoleServer()

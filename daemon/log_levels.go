@@ -17,8 +17,7 @@ import (
 	"synthbot/interfaces/console"
 )
 
-// rooms are the parts of the program whose logs have levels of their own, besides each interface and each
-// plugin, such as "interfaces/telegram" and "plugins/web".
+// rooms are the parts of the program whose logs have levels, besides interfaces and plugins ("plugins/web").
 var rooms = []string{
 	"admin", "cmd", "core", "core/action", "core/document", "core/engine", "core/turn",
 	"interfaces", "memory", "plugins",

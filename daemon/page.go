@@ -125,8 +125,7 @@ func (c *Config) shownSettings() (rows []adminpage.Setting) {
 	return rows
 }
 
-// changeCommand returns the chat command that changes a setting of a place, the name of its argument, and the
-// argument's choices; "" if no command changes the setting.
+// changeCommand returns the chat command that changes a setting of a place, with its argument; "" if there is none.
 func (p *parts) changeCommand(name string) (command, arg string, choices []string) {
 	switch name {
 	case "persona", "engine":

@@ -78,8 +78,7 @@ func (c *Config) loadPersona(file string, d *config.Document, at ...any) *person
 	return who
 }
 
-// personaEditor lets the admin page edit the persona files that the configuration names, and those that admins
-// imported on the page, but no others. It implements adminpage.Personas.
+// personaEditor implements adminpage.Personas for the files that the configuration names or that were imported.
 type personaEditor struct{ bot *Bot }
 
 const maxPersona = 256 << 10 // bytes of the largest file that is edited

@@ -103,8 +103,7 @@ type loaded struct {
 	chosen
 }
 
-// plugins makes the plugins that the configuration chooses and admins did not turn off. It keeps a running plugin
-// if its table, the time zone and the language did not change.
+// plugins makes the chosen plugins that admins did not turn off. It keeps a running one that would be the same.
 func (b *Bot) plugins(c *Config) (all []loaded, err error) {
 	former := b.InForce()
 	zone := func(c *Config) string { return c.Zone().String() }

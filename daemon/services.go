@@ -296,8 +296,7 @@ func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve fun
 	}
 }
 
-// foreignFile is a file of another process. Its reads and writes end with its context: then another program may
-// use the terminal, or nobody may read the pipe.
+// foreignFile is another process's file. Reads and writes end with ctx: another program may use the terminal then.
 type foreignFile struct {
 	file *os.File
 	ctx  context.Context

@@ -18,9 +18,8 @@ import (
 	"synthbot/memory"
 )
 
-// sharing divides the work among the processes that use the same store. One of them serves each interface, and
-// one does each piece of background work that must not run twice. If the store allows only one process, that
-// one does everything.
+// sharing divides the work among the processes of one store: one serves each interface, and one does each piece of
+// background work that must not run twice. If the store allows only one process, that one does everything.
 type sharing struct {
 	*Bot
 	active atomic.Bool   // an interface was started
@@ -82,8 +81,7 @@ func (s *sharing) serves(i core.Interface) bool {
 	return ok
 }
 
-// start serves an interface whenever this process owns it. listen starts to receive messages, and returns at
-// once. stopServing ends that.
+// start serves an interface whenever this process owns it. listen must return at once. stopServing ends that.
 func (s *sharing) start(i core.Interface, listen func()) {
 	s.active.Store(true)
 	if !s.isShared(i.Name()) {
@@ -199,9 +197,8 @@ const (
 // usedFormat follows hintUsed: the number of the process, the counter, what the user did, and the path of the user.
 const usedFormat = "%d %s %q %s"
 
-// used returns a function that a counter calls when a user did something. If the interface has several parts, the
-// function tells the other processes to count that, too, because they may receive messages of the same user. It
-// does not block.
+// used returns a function that a counter calls when a user did something. If the interface has several parts, other
+// processes count that, too: they may receive messages of the same user. It does not block.
 func (s *sharing) used(name string) func(by core.Path, what string) {
 	return func(by core.Path, what string) {
 		db := s.database()

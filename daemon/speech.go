@@ -78,8 +78,7 @@ func spokenLanguage(ctx context.Context, local *recon.Local, scene core.Scene) s
 	return ""
 }
 
-// meter returns a function that runs speech work within the budgets, and records the tokens that it used. Meanwhile
-// the interface shows that the bot is working.
+// meter returns a function that runs speech work within the budgets, while the interface shows that the bot works.
 func (b *Bot) meter(p *parts, name string, q core.Question) speech.Meter {
 	return func(ctx context.Context, do func(context.Context) (tokens int, err error)) error {
 		return p.budget.Meter(ctx, q, name, func(ctx context.Context) (int, error) {

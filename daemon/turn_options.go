@@ -118,8 +118,7 @@ func (p *parts) draftSender() (show func(place core.Path, text string)) {
 	}
 }
 
-// reaches reports whether an interface can speak in a place now. It cannot if it has
-// failed, or if the configuration no longer has it.
+// reaches reports whether an interface can speak in a place now: not if it failed, or if it is no longer configured.
 func (w *workers) reaches(i core.Interface, place core.Path) bool {
 	if i == nil || w.failed(i) || !w.sharing.serves(i) {
 		return false

@@ -188,9 +188,8 @@ func botAddress(platform string, found []core.Finding, token secret.Secret) stri
 	return ""
 }
 
-// SharedFolder returns what to do about a data directory that other users can enter, but that is not the bot's own, so
-// that its mode must stay; "" otherwise. A folder is the bot's own if it has no sticky bit, and holds nothing but the
-// bot's files.
+// SharedFolder returns what to do about a data directory that other users can enter and whose mode must stay, because
+// it has a sticky bit or holds more than the bot's files; "" otherwise.
 func SharedFolder(dir string) string {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -215,8 +214,7 @@ func SharedFolder(dir string) string {
 	return dir + " " + why + ", and other users can enter it; set data_dir in [bot] to a folder of the bot's own"
 }
 
-// MissingPrograms returns the programs of a configuration's plugins that are not installed. It leaves out paths that
-// are relative to the folder in which a program runs.
+// MissingPrograms returns plugins' programs that are not installed, without paths relative to where they run.
 func MissingPrograms(c *daemon.Config) (list []core.Finding) {
 	c.Walk(func(s config.Setting) {
 		argv, ok := s.Value.Interface().([]string)

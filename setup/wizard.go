@@ -259,8 +259,7 @@ func (w *Wizard) resolve(s Secret) (secret.Secret, error) {
 	return w.Probes.Resolve(s.Word)
 }
 
-// token returns the token of a platform's account; the zero Secret if there is none. A token for the platform
-// itself must have the usual shape; another server may accept others.
+// token returns the token of a platform's account; zero if there is none. Only other servers may take any shape.
 func (w *Wizard) token(platform string) (secret.Secret, error) {
 	a := w.account(platform)
 	token, err := w.resolve(a.Token)

@@ -170,8 +170,7 @@ func (l *Levels) List(rooms []string) string {
 	return strings.TrimSpace(s.String())
 }
 
-// journal writes each line after the priority of its level, as sd-daemon(3) describes it: <3> error, <4> warning,
-// <6> information, <7> debugging. mu is held while a line is written.
+// journal writes each line after its priority, as sd-daemon(3) describes it. mu is held while a line is written.
 type journal struct {
 	io.Writer
 	mu    sync.Mutex

@@ -24,8 +24,7 @@ type Layer[T any] struct {
 	Values T
 }
 
-// Changes are the settings that users changed by command. They are stored in items
-// and survive a restart. Safe for concurrent use.
+// Changes are the settings that users changed by command, stored in items. Safe for concurrent use.
 type Changes[T any] struct {
 	items  core.Items
 	mu     sync.Mutex                              // held while layers change
@@ -101,8 +100,7 @@ func (c *Changes[T]) Change(ctx context.Context, at core.Path, f func(*T), furth
 	return nil
 }
 
-// Set changes one setting of a path to a value that a user wrote. [Default] undoes
-// an earlier change. The errors are for users.
+// Set changes one setting of a path to a value that a user wrote, or to [Default]. The errors are for users.
 func (c *Changes[T]) Set(ctx context.Context, at core.Path, name, text string) error {
 	var parsed T
 	from := reflect.ValueOf(&parsed).Elem()

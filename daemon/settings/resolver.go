@@ -69,8 +69,7 @@ func (r *Resolver[T]) paths(place core.Path) (list []core.Path) {
 			list = append(list, p)
 		}
 	}
-	// The place's own paths come first, so that once the list is reversed they win
-	// over equally long ones of a category.
+	// The place's own paths come first, and win over equally long ones of a category once reversed.
 	sorting.SortStable(list, func(a, b core.Path) int { return depth(b) - depth(a) })
 	slices.Reverse(list)
 	return list
@@ -91,8 +90,7 @@ type Row struct {
 	Set               string // the value as /set takes it; "" if nothing sets it
 }
 
-// Rows returns the settings that apply in a place, in the order of the fields.
-// Those with the tag each have a row for each layer.
+// Rows returns the settings that apply in a place, in the order of the fields. The tag each makes a row for each layer.
 func (r *Resolver[T]) Rows(place core.Path) (rows []Row) {
 	layers := r.Layers(place)
 	base := reflect.ValueOf(&r.base).Elem()
