@@ -93,11 +93,11 @@ func ioReason(err error) string {
 	return err.Error()
 }
 
-// Document is one file: its content, and the faults found so far. It is not safe for concurrent use.
+// Document is one file: the table of all its keys, and the faults found so far. It is not safe for concurrent use.
 type Document struct {
+	Table
 	file       string
 	options    Options
-	root       *node
 	broken     bool // a part could not be read, so keys in it seem to be missing
 	faults     Faults
 	faultCount int      // including those beyond maxFaults
@@ -106,7 +106,7 @@ type Document struct {
 	checkFaults int // how many of the faults the Check of a struct reported
 }
 
-// Read reads data, the content of file, into structs; see [Document.Decode]. The error is nil or [Faults].
+// Read reads data, the content of file, into structs; see [Table.Decode]. The error is nil or [Faults].
 func Read(file string, data []byte, into any, o Options) error {
 	d := Parse(file, data, o)
 	d.Decode(into)
@@ -117,8 +117,8 @@ func Read(file string, data []byte, into any, o Options) error {
 func Open(file string, o Options) *Document {
 	data, err := o.read(file, MaxFile)
 	if err != nil && len(data) <= MaxFile {
-		d := &Document{file: file, options: o, broken: true}
-		d.root = &node{doc: d}
+		d := newDocument(file, o)
+		d.broken = true
 		d.Fault("cannot be read: " + ioReason(err))
 		return d
 	}
@@ -128,46 +128,30 @@ func Open(file string, o Options) *Document {
 // Parse reads the syntax of data, the content of file. The document is never
 // nil; Err returns the faults. file is for messages, and its folder for secrets.
 func Parse(file string, data []byte, o Options) *Document {
-	d := &Document{file: file, options: o}
-	d.root = &node{doc: d}
+	d := newDocument(file, o)
 	if len(data) > MaxFile {
 		d.broken = true
 		d.Fault(fmt.Sprintf("is over %d KiB; a configuration is smaller", MaxFile>>10))
 		return d
 	}
-	d.root = d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark)))
+	d.at = d.parse(bytes.TrimPrefix(data, []byte(byteOrderMark)))
 	return d
 }
 
-// Decode reads the whole file into structs; each element of into is a pointer to one. A key is known if any of the
-// structs has it. First, fields with a default get it; others keep their values. Last, the method
-//
-//	Check(fault func(text string, at ...any))
-//
-// of each struct that has it reports faults that no tag can express. It is called
-// only if the table and those inside it have no other faults. Err returns all faults.
-func (d *Document) Decode(into ...any) {
-	r := reader{doc: d, references: d.options.References}
-	r.table(d.root, structs(into))
+func newDocument(file string, o Options) *Document {
+	d := &Document{file: file, options: o}
+	d.Table = Table{&node{doc: d}, o.References}
+	return d
 }
-
-// Fault adds a fault that the caller found. at is the path of the key from the root: names (string) and indices (int).
-func (d *Document) Fault(text string, at ...any) { d.root.walk(at).fault(text) }
 
 // HasFault reports whether a fault of a key was found so far. at is as in Fault.
 func (d *Document) HasFault(at ...any) bool {
-	key := txt.Clip(d.root.walk(at).String(), 120)
+	key := txt.Clip(d.at.walk(at).String(), 120)
 	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.Key == key })
 }
 
 // Broken reports whether a part could not be read, so that keys in it seem to be missing.
 func (d *Document) Broken() bool { return d.broken }
-
-// Resolved reports whether secrets are read, not only their references.
-func (d *Document) Resolved() bool { return !d.options.References }
-
-// Line returns the line of a key, or 0 if it is missing. at is as in Fault.
-func (d *Document) Line(at ...any) int { return d.root.walk(at).line }
 
 // SecretFiles returns the files that secrets were read from, each once, without those in $CREDENTIALS_DIRECTORY.
 func (d *Document) SecretFiles() []string {
@@ -262,13 +246,20 @@ func (s *node) add(f Fault) {
 	s.doc.add(f)
 }
 
-// Table is a table that is decoded later, into structs that depend on its name or content. Zero: a missing one.
+// Table is a table of a document. The zero Table is a missing one. A field of this type is decoded later, into structs
+// that depend on the table's name or content.
 type Table struct {
 	at         *node
 	references bool
 }
 
-// Decode reads the table into structs, as [Document.Decode] does the whole file, whose faults include its faults.
+// Decode reads the table into structs; each element of into is a pointer to one. A key is known if any of the structs
+// has it. First, fields with a default get it; others keep their values. Last, the method
+//
+//	Check(fault func(text string, at ...any))
+//
+// of each struct that has it reports faults that no tag can express. It is called only if the table and those inside it
+// have no other faults. Faults become those of the document.
 func (t Table) Decode(into ...any) { t.decode(false, into) }
 
 // Peek reads only the keys that the structs have, and leaves the rest to Decode.
@@ -291,7 +282,8 @@ func (t Table) Unresolved() Table {
 // Resolved reports whether secrets are read, not only their references.
 func (t Table) Resolved() bool { return !t.references }
 
-// Fault adds a fault that the caller found. at is the path of the key from the table. The zero Table ignores it.
+// Fault adds a fault that the caller found. at is the path of the key from the table: names (string) and indices (int).
+// The zero Table ignores it.
 func (t Table) Fault(text string, at ...any) {
 	if t.at != nil {
 		t.at.walk(at).fault(text)

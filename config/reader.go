@@ -25,9 +25,9 @@ type reader struct {
 
 // Defaults fills the structs that into points to as an empty file would. Only fields with a default change.
 func Defaults(into ...any) {
-	d := &Document{broken: true}
-	d.root = &node{doc: d}
-	reader{doc: d, partial: true}.table(d.root, structs(into))
+	d := newDocument("", Options{})
+	d.broken = true
+	d.Peek(into...)
 }
 
 // table reads one table into structs that share it.
