@@ -37,57 +37,29 @@ func CheckItem(plugin string, item core.Item) error {
 
 // availablePlugins lists all plugins, in the order in which they are made.
 var availablePlugins = []available{
-	{
-		name: "memory", constructor: constructorOf(memory.New), byDefault: true,
-		doc: "Memories: facts that the bot stores, finds and forgets.",
-	},
-	{
-		name: "reminders", constructor: constructorOf(reminders.New), byDefault: true,
-		doc: "Reminders, single or recurring.",
-	},
-	{
-		name: "people", constructor: constructorOf(people.New),
-		doc: "Short bios of users, from what they say about themselves.",
-	},
-	{name: "diary", constructor: constructorOf(diary.New), doc: "The bot's own diary, one for each place."},
-	{name: "games", constructor: constructorOf(games.New), doc: "Dice, random choices and polls."},
-	{
-		name: "standard", constructor: constructorOf(standard.New), wanted: hasBlueprints, complete: checkVoice,
-		doc: "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. " +
-			"On if there are blueprints.",
-	},
-	{
-		name: BlueprintName, constructor: constructorOf(blueprint.New), complete: completeBlueprints,
-		doc: "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
-	},
-	{
-		name: "mcp", constructor: constructorOf(mcp.New), complete: completeServers,
-		doc: "Actions from Model Context Protocol servers.",
-	},
-	{
-		name: "moderation", constructor: constructorOf(newModeration),
-		doc: "Blocks, mutes, limits, guards and rules, for moderators and admins.",
-	},
-	{
-		name: "lorebook", constructor: constructorOf(lorebook.New), wanted: hasLore, complete: completeLore,
-		doc: "Lore that matches the conversation, from the persona's card and from books. On if a persona has a book.",
-	},
-	{
-		name: "knowledge", constructor: constructorOf(knowledge.New), complete: completeKnowledge,
-		doc: "Answers from documents: folders, web pages, feeds, and what users teach.",
-	},
-	{name: "clock", constructor: constructorOf(clock.New), doc: "The time, the day, the season and the weather."},
-	{name: "beats", constructor: constructorOf(beats.New), doc: "What the bot does on its own, on a schedule."},
-	{name: "web", constructor: constructorOf(web.New), doc: "Reading and searching the web."},
-	{
-		name: "review", constructor: constructorOf(review.New),
-		doc: "Sends replies back to the model that promise what no action does, or break the limits of a place.",
-	},
-	{
-		name: PairingName, constructor: constructorOf(pairing.New),
-		wanted: func(c *Config) bool { return c.Access.Private == PairingName },
-		doc:    "Lets unknown users in by a code. On if access.private is pairing.",
-	},
+	plugin("memory", "Memories: facts that the bot stores, finds and forgets.", memory.New, options{byDefault: true}),
+	plugin("reminders", "Reminders, single or recurring.", reminders.New, options{byDefault: true}),
+	plugin("people", "Short bios of users, from what they say about themselves.", people.New, options{}),
+	plugin("diary", "The bot's own diary, one for each place.", diary.New, options{}),
+	plugin("games", "Dice, random choices and polls.", games.New, options{}),
+	plugin("standard", "The standard actions of the plan schema: display, notify, wait, confirm, api_call, speak. "+
+		"On if there are blueprints.", standard.New, options{wanted: hasBlueprints, complete: checkVoice}),
+	plugin(BlueprintName, "Actions from agent blueprints (ai-tools.json), over HTTP or by local commands.",
+		blueprint.New, options{complete: completeBlueprints}),
+	plugin("mcp", "Actions from Model Context Protocol servers.", mcp.New, options{complete: completeServers}),
+	plugin("moderation", "Blocks, mutes, limits, guards and rules, for moderators and admins.",
+		newModeration, options{}),
+	plugin("lorebook", "Lore that matches the conversation, from the persona's card and from books. "+
+		"On if a persona has a book.", lorebook.New, options{wanted: hasLore, complete: completeLore}),
+	plugin("knowledge", "Answers from documents: folders, web pages, feeds, and what users teach.",
+		knowledge.New, options{complete: completeKnowledge}),
+	plugin("clock", "The time, the day, the season and the weather.", clock.New, options{}),
+	plugin("beats", "What the bot does on its own, on a schedule.", beats.New, options{}),
+	plugin("web", "Reading and searching the web.", web.New, options{}),
+	plugin("review", "Sends replies back to the model that promise what no action does, "+
+		"or break the limits of a place.", review.New, options{}),
+	plugin(PairingName, "Lets unknown users in by a code. On if access.private is pairing.", pairing.New,
+		options{wanted: func(c *Config) bool { return c.Access.Private == PairingName }}),
 }
 
 func checkVoice(c *Config, own any, fault func(text string, at ...any)) {

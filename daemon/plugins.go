@@ -24,23 +24,24 @@ import (
 	"synthbot/plugins/pairing"
 )
 
+// available is a plugin that a configuration may have.
 type available struct {
 	name, doc string
-	constructor
+	config    func() any // makes the plugin's own configuration struct
+	make      func(h core.Host, own any) (core.Plugin, error)
+	options
+}
+
+type options struct {
 	byDefault bool                 // it is always on without a table
 	wanted    func(c *Config) bool // whether it is on without a table; optional
 	// complete fills in the rest of the plugin's struct, and reports faults of the files that it names. Optional.
 	complete func(c *Config, own any, fault func(text string, at ...any))
 }
 
-// constructor makes a plugin from its own configuration struct.
-type constructor struct {
-	config func() any
-	make   func(h core.Host, own any) (core.Plugin, error)
-}
-
-func constructorOf[C any, P core.Plugin](make func(core.Host, C) (P, error)) constructor {
-	return constructor{
+func plugin[C any, P core.Plugin](name, doc string, make func(core.Host, C) (P, error), o options) available {
+	return available{
+		name: name, doc: doc, options: o,
 		config: func() any { return new(C) },
 		make:   func(h core.Host, own any) (core.Plugin, error) { return make(h, *own.(*C)) },
 	}
