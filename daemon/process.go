@@ -1,12 +1,24 @@
 package daemon
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"synthbot/core/document"
+	"synthbot/core/txt"
 )
 
 // PrepareProcess changes how the process of a daemon ends. A crash ends it by SIGABRT, because Go's usual exit status
@@ -42,4 +54,102 @@ func ReleasePages() {
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}
 	}
+}
+
+// Limits of the process that reads a PDF.
+const (
+	PdfCommand = "pdf-text"
+	pdfTime    = 10 * time.Second
+	pdfMemory  = 192 << 20 // bytes; above, the process fails
+	pdfHeap    = 128 << 20 // bytes; above, the garbage collector runs all the time
+	pdfInput   = 16 << 20
+	pdfOutput  = 1 << 20
+	maxPDFs    = 1   // processes at a time
+	pdfReason  = 200 // bytes of its error text
+)
+
+// runtimeFailed is the exit status of Go's runtime when it gets no more memory. The parser's panics are recovered.
+const runtimeFailed = 2
+
+// pdfReader reads PDFs. The capacity of the channel limits how many at a time.
+type pdfReader chan struct{}
+
+// text returns the text of a PDF. It waits until there is a free slot.
+func (r pdfReader) text(ctx context.Context, data []byte) (string, error) {
+	select {
+	case r <- struct{}{}:
+		defer func() { <-r }()
+		ctx, cancel := context.WithTimeout(ctx, pdfTime)
+		defer cancel()
+		return readPDF(ctx, data)
+	case <-ctx.Done():
+		return "", errors.New("pdf: too many others are being read")
+	}
+}
+
+// ServePDF is the body of the PDF process: it reads a PDF from in and writes its text to out.
+func ServePDF(in io.Reader, out io.Writer) error {
+	if err := limitPDF(); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, pdfInput))
+	if err != nil {
+		return err
+	}
+	text, err := document.PDFText(data)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text[:min(len(text), pdfOutput)])
+	return err
+}
+
+// limitPDF limits the resources of this process, and makes it the first one that Linux kills if memory runs out.
+func limitPDF() error {
+	for what, limit := range map[int]uint64{
+		unix.RLIMIT_CPU: uint64(pdfTime / time.Second), unix.RLIMIT_DATA: pdfMemory,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0,
+	} {
+		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return err
+		}
+	}
+	debug.SetMemoryLimit(pdfHeap)
+	err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
+	if errors.Is(err, fs.ErrNotExist) { // not Linux
+		return nil
+	}
+	return err
+}
+
+// pdfProcess returns the command of a PDF process, which is not started yet.
+func pdfProcess(ctx context.Context, in io.Reader) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self, PdfCommand)
+	c.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"} // no other variables
+	c.Stdin, c.WaitDelay = in, time.Second
+	return c, nil
+}
+
+func readPDF(ctx context.Context, data []byte) (string, error) {
+	c, err := pdfProcess(ctx, bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("pdf: %w", err)
+	}
+	out, err := c.Output()
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return string(out), nil
+	case ctx.Err() != nil:
+		return "", errors.New("pdf: it takes too long to read")
+	case !ok:
+		return "", fmt.Errorf("pdf: %w", err)
+	case failed.ExitCode() == runtimeFailed:
+		return "", errors.New("pdf: it takes more memory than a file may")
+	}
+	return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(txt.ClipBytes(string(failed.Stderr), pdfReason)))
 }
