@@ -110,8 +110,7 @@ func (s *pageServer) knowledge(ctx context.Context, k knowledge.Editor) ([]admin
 	case state.Reading != "":
 		sources.Note, sources.Live = "They are being read: "+state.Reading+".", true
 	case !state.Synced.IsZero():
-		at := state.Synced.In(s.bot.now().Location())
-		sources.Note = "Last read " + at.Format(time.DateTime) + "."
+		sources.Note = "Last read " + state.Synced.In(s.bot.now().Location()).Format(time.DateTime) + "."
 	}
 	for _, source := range state.Sources {
 		size := counted(source.Documents, "document") + ", " + counted(source.Passages, "passage")

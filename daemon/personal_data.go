@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -74,11 +73,9 @@ func (d *personalData) Export(ctx context.Context, w io.Writer, path core.Path) 
 
 func countRows(export []byte) string {
 	kinds := make(map[string]int)
-	lines := bufio.NewScanner(bytes.NewReader(export))
-	lines.Buffer(nil, len(export)+1)
-	for lines.Scan() {
+	for line := range bytes.Lines(export) {
 		var row map[string]json.RawMessage
-		if json.Unmarshal(lines.Bytes(), &row) == nil {
+		if json.Unmarshal(line, &row) == nil {
 			kinds[rowKind(row)]++
 		}
 	}

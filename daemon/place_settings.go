@@ -79,12 +79,11 @@ func (c *Config) PersonaAt(place core.Path) *persona.Persona {
 
 func (p *parts) policy() (policy action.Policy) {
 	for _, g := range p.Config.Grants {
-		policy.Grants = append(policy.Grants, action.Grant{From: g.From, To: g.To})
+		policy.Grants = append(policy.Grants, action.Grant(g))
 	}
 	for _, l := range p.settings.All() {
 		if len(l.Values.ActionsAllow) > 0 {
-			only := action.Only{Path: l.Path, Actions: l.Values.ActionsAllow.Strings()}
-			policy.Only = append(policy.Only, only)
+			policy.Only = append(policy.Only, action.Only{Path: l.Path, Actions: l.Values.ActionsAllow.Strings()})
 		}
 		if len(l.Values.ActionsDeny) > 0 {
 			rule := action.Rule{Path: l.Path, Actions: l.Values.ActionsDeny.Strings(), Permission: action.Nobody}

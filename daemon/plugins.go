@@ -73,13 +73,12 @@ func decodePlugins(c *Config, d *config.Document) {
 			d.Fault(text, "plugins", a.name, "enabled")
 		}
 		table.Decode(&common, own)
-		if !common.Enabled {
-			continue
+		if common.Enabled {
+			c.Chosen = append(c.Chosen, chosen{a, own})
 		}
-		c.Chosen = append(c.Chosen, chosen{a, own})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Plugins)) {
-		if !slices.ContainsFunc(availablePlugins, func(a available) bool { return a.name == name }) {
+		if !slices.Contains(PluginNames(), name) {
 			text, near := "there is "+strings.Join(PluginNames(), ", "), config.Nearest(name, PluginNames())
 			if near != "" {
 				text = fmt.Sprintf("did you mean %q?", near)

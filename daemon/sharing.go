@@ -68,8 +68,7 @@ type shareKey struct{ core.Interface }
 
 // isShared reports whether other processes can serve an interface. They cannot serve this process's terminal.
 func (s *sharing) isShared(name string) bool {
-	kind := s.InForce().Config.kinds[name]
-	d, ok := findDriver(kind)
+	d, ok := findDriver(s.InForce().Config.kinds[name])
 	return s.database() != nil && ok && !d.fixed
 }
 

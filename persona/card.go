@@ -261,9 +261,7 @@ func inflate(packed []byte) ([]byte, error) {
 // decodeBase64 reads the standard alphabet, with or without padding and white space.
 func decodeBase64(text []byte) ([]byte, error) {
 	clean := bytes.TrimRight(bytes.Join(bytes.Fields(text), nil), "=")
-	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(clean)))
-	n, err := base64.RawStdEncoding.Decode(out, clean)
-	return out[:n], err
+	return base64.RawStdEncoding.DecodeString(string(clean))
 }
 
 const maxSide = 4096 // pixels of the width or height of a picture: browsers decode it

@@ -107,17 +107,13 @@ func (w *Wizard) steps() []step {
 		{"--model", w.hasModel() && w.Model == "", !w.sameEngine(), w.askModel},
 		{"--api-key", w.needsKeyAnswer(), true, w.askKey},
 	}
+	needsAccount := isNew && !w.Telegram.Token.given() && !w.Discord.Token.given()
 	for _, p := range platforms() {
 		ask := func(ctx context.Context) error { return w.askAccount(ctx, p) }
-		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), w.needsAccount(), ask})
+		list = append(list, step{"--" + p + "-token", !w.account(p).Token.given(), needsAccount, ask})
 	}
 	lacksAdmin := w.Claim == "" && len(w.Admins) == 0 && w.hasPlatform()
 	return append(list, step{"--admin", lacksAdmin, false, w.askAdmin})
-}
-
-func (w *Wizard) needsAccount() bool {
-	given := func(p string) bool { return w.account(p).Token.given() }
-	return !w.Current.Exists && !slices.ContainsFunc(platforms(), given)
 }
 
 // Ask asks all open questions. If the user goes back, it starts again and replays the answers before the last one.
