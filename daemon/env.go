@@ -118,17 +118,12 @@ func (e *Env) Parse(file, text string) (*Config, error) {
 
 // Locale returns the user's language tag from the environment; "" for none.
 func (e *Env) Locale() string {
-	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
-		tag, _, _ := strings.Cut(e.Getenv(name), ".")
-		switch tag {
-		case "":
-		case "C", "POSIX":
-			return ""
-		default:
-			return strings.ReplaceAll(tag, "_", "-")
-		}
+	locale := cmp.Or(e.Getenv("LC_ALL"), e.Getenv("LC_MESSAGES"), e.Getenv("LANG"))
+	tag, _, _ := strings.Cut(locale, ".")
+	if tag == "C" || tag == "POSIX" {
+		return ""
 	}
-	return ""
+	return strings.ReplaceAll(tag, "_", "-")
 }
 
 // UsageError is an error that users fix by another command line or configuration.

@@ -325,10 +325,10 @@ func (s *pageServer) Knows(name string) bool {
 
 // find finds a command by name, first among the page's own commands, then among the chat commands.
 func (s *pageServer) find(name string) (c command.Command, ok bool) {
-	own := s.commands()
-	i := slices.IndexFunc(own, func(c command.Command) bool { return c.Name == name })
-	if i >= 0 {
-		return own[i], true
+	for _, own := range s.commands() {
+		if own.Name == name {
+			return own, true
+		}
 	}
 	return s.bot.InForce().Commands.Find(name)
 }
