@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -265,10 +266,8 @@ func (b *Bot) state() string {
 			words = append(words, label(i))
 		}
 	}
-	if len(words) == 0 {
-		words = append(words, "nothing (waiting to take over from another worker)")
-	}
-	return "running on " + strings.Join(words, ", ") + " with " + strings.Join(p.Engines.Names(), ", ")
+	served := cmp.Or(strings.Join(words, ", "), "nothing (waiting to take over from another worker)")
+	return "running on " + served + " with " + strings.Join(p.Engines.Names(), ", ")
 }
 
 // RunCommand executes a command line in a running bot, with the files of its sender. It returns the exit status.

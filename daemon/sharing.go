@@ -53,11 +53,7 @@ func (s *sharing) database() memory.Sharing {
 
 // grace returns how long turns may take to finish when the bot stops: less if another process continues them.
 func (s *sharing) grace(configured time.Duration) time.Duration {
-	if s.database() == nil {
-		return configured
-	}
-	workers, err := s.database().Workers(context.Background())
-	if err != nil || len(workers) < 2 {
+	if len(s.processes(context.Background())) < 2 {
 		return configured
 	}
 	return min(configured, graceTime)
