@@ -19,7 +19,6 @@ import (
 
 const maxSentData = 8 << 20 // bytes of personal data that are sent in a chat; an admin can export more
 
-// personalData shows, exports and erases what the bot stores about users and places.
 type personalData struct{ *Bot }
 
 // PersonalData manages what the bot stores about users and places.

@@ -220,8 +220,7 @@ func keepValue[T comparable](later []string, key string, was T, is *T) []string 
 	return later
 }
 
-// watchInterval is how often the files of the configuration are checked. They are read when they have not changed
-// between two checks, because editors write in several steps.
+// watchInterval is the time between two checks. Files are read once they stay the same: editors write in several steps.
 const watchInterval = 500 * time.Millisecond
 
 // watch requests a reload whenever a file differs from what the last reload read, until ctx ends.
