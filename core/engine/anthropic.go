@@ -167,9 +167,9 @@ func (s *anthropicStream) open(i int, b anthropicBlock) string {
 		s.text.WriteString(b.Text)
 		return b.Text
 	case b.Type == "tool_use" && len(s.calls) < most:
-		c := &callPieces{index: i, id: b.ID, name: b.Name}
+		c := &callPieces{llm.ToolCall{ID: b.ID, Name: b.Name}, i}
 		if string(b.Input) != "{}" { // a streamed block begins with {}; its input follows
-			c.arguments.Write(b.Input)
+			c.Arguments = b.Input
 		}
 		s.calls = append(s.calls, c)
 	}
@@ -233,11 +233,11 @@ func (s *anthropicStream) add(e anthropicEvent) string {
 		return e.Delta.Text
 	case "input_json_delta":
 		for _, c := range slices.Backward(s.calls) {
-			if c.index != e.Index || c.arguments.Len() > maxAnswer {
+			if c.index != e.Index || len(c.Arguments) > maxAnswer {
 				continue
 			}
-			c.arguments.WriteString(e.Delta.Partial)
-			if c.name == replyTool {
+			c.Arguments = append(c.Arguments, e.Delta.Partial...)
+			if c.Name == replyTool {
 				return e.Delta.Partial
 			}
 			break

@@ -61,39 +61,16 @@ type Chain struct {
 	show      func(place core.Path, text string) // nil: answers are shown only when complete
 }
 
-// New builds a chain from the tables. The offline engine comes last, unless an offline
-// table is disabled. The faults of all tables are joined, each with the table's name.
+// New builds a chain from the tables, which have different names. The offline engine comes last, unless an
+// offline table is disabled. The faults of all tables are joined, each with the table's name.
 // The caller closes the chain after the last question.
 func New(tables []Config, o Options) (*Chain, error) {
 	o = o.withDefaults()
 	c := &Chain{options: o, pool: newTransport(o.Clock)}
-	last, faults := c.addLinks(tables)
-	if err := errors.Join(faults...); err != nil {
-		return nil, err
-	}
-	if last != nil {
-		last.Clock, last.Zone = o.Clock, o.Zone
-		c.lastAlone = offline.New(*last)
-		last.Standby = len(c.links) > 0
-		c.last = offline.New(*last)
-	}
-	if len(c.links) == 0 && c.last == nil {
-		return nil, errors.New("no engine is enabled: enable one, or keep the offline engine")
-	}
-	return c, nil
-}
-
-// addLinks makes the links. It returns the options of the offline engine, or nil if that is disabled.
-func (c *Chain) addLinks(tables []Config) (last *offline.Options, faults []error) {
-	last = &offline.Options{Name: providerOffline}
-	names := make(map[string]bool)
-	for i, cfg := range tables {
+	last := &offline.Options{Name: providerOffline, Clock: o.Clock, Zone: o.Zone}
+	var faults []error
+	for _, cfg := range tables {
 		cfg = cfg.withDefaults()
-		if names[cfg.Name] {
-			const text = "engine %d: name: %q is taken; give each engine a name of its own"
-			faults = append(faults, fmt.Errorf(text, i+1, cfg.Name))
-		}
-		names[cfg.Name] = true
 		switch {
 		case cfg.Provider == providerOffline && cfg.Disabled:
 			last = nil
@@ -105,10 +82,21 @@ func (c *Chain) addLinks(tables []Config) (last *offline.Options, faults []error
 				faults = append(faults, fmt.Errorf("engine %s: %w", cfg.Name, err))
 				continue
 			}
-			c.links = append(c.links, newLink(cfg.Name, model, cfg.Parallel, c.options))
+			c.links = append(c.links, newLink(cfg.Name, model, cfg.Parallel, o))
 		}
 	}
-	return last, faults
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	if last != nil {
+		c.lastAlone = offline.New(*last)
+		last.Standby = len(c.links) > 0
+		c.last = offline.New(*last)
+	}
+	if len(c.links) == 0 && c.last == nil {
+		return nil, errors.New("no engine is enabled: enable one, or keep the offline engine")
+	}
+	return c, nil
 }
 
 // Close closes idle connections. The chain must not be used afterwards.

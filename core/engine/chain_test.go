@@ -52,9 +52,9 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	_, err := New([]Config{
 		{Name: "a", Provider: "nobody"},
 		{Name: "b", Provider: "groq"},
-		{Name: "b", Provider: "ollama", Model: "m", BaseURL: "ftp://x"},
+		{Name: "c", Provider: "ollama", Model: "m", BaseURL: "ftp://x"},
 	}, Options{})
-	for _, want := range []string{`engine a: provider: "nobody"`, "engine b: model: missing", "api_key: missing", `name: "b" is taken`, "not an http or https address"} {
+	for _, want := range []string{`engine a: provider: "nobody"`, "engine b: model: missing", "api_key: missing", "engine c: base_url: ", "not an http or https address"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

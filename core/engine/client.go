@@ -63,16 +63,14 @@ type pieces struct {
 }
 
 type callPieces struct {
-	index     int
-	id, name  string
-	arguments strings.Builder
+	llm.ToolCall
+	index int
 }
 
-// reply implements streamReader.
 func (p *pieces) reply() (r reply, finished bool) {
 	r = reply{text: p.text.String(), stop: p.stop, usage: p.usage}
 	for _, c := range p.calls {
-		r.calls = append(r.calls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: []byte(c.arguments.String())})
+		r.calls = append(r.calls, c.ToolCall)
 	}
 	if r.text == "" && len(r.calls) == 0 && p.refused {
 		r.stop = stopFiltered

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +64,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Check returns all faults of the table, joined. Each names the key and the fix.
+// Check returns all faults of the table that its tags do not describe, joined. Each names the key and the fix.
 func (c Config) Check() error {
 	c = c.withDefaults()
 	if c.Disabled || c.Provider == providerOffline {
@@ -85,9 +84,6 @@ func (c Config) Check() error {
 	}
 	if _, err := c.endpoint(p); err != nil {
 		fault("base_url: %w", err)
-	}
-	if !slices.Contains([]llm.Dialect{llm.DialectJSON, llm.DialectTools}, llm.Dialect(c.Dialect)) {
-		fault("dialect: %q is unknown; use json or tools", c.Dialect)
 	}
 	if c.MaxPromptChars != 0 && c.MaxPromptChars < minPromptChars {
 		const text = "max_prompt_chars: %d characters are too few for a prompt; use at least %d"

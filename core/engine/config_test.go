@@ -26,7 +26,6 @@ func TestCheck(t *testing.T) {
 		"bad address":      {Config{Provider: "vllm", Model: "m", BaseURL: "127.0.0.1:80"}, "base_url: not an address"},
 		"key in address":   {Config{Provider: "vllm", Model: "m", BaseURL: "http://me:secret@x"}, "base_url: must not have a user name or password"},
 		"query":            {Config{Provider: "vllm", Model: "m", BaseURL: "http://x/v1?key=secret"}, "base_url: must not have a query"},
-		"dialect":          {Config{Provider: "vllm", Model: "m", Dialect: "xml"}, `dialect: "xml"`},
 		"too small":        {Config{Provider: "vllm", Model: "m", MaxPromptChars: 100}, "max_prompt_chars: 100 characters"},
 		"window too small": {Config{Provider: "vllm", Model: "m", ContextTokens: 2048, MaxTokens: 2000}, "context_tokens: 48 tokens"},
 	} {

@@ -291,13 +291,13 @@ func (s *openAIStream) add(m *openAIMessage, text string) {
 	s.refused = s.refused || m.Refusal != ""
 	for _, c := range m.Calls {
 		target := s.callFor(c.Index, c.ID, c.Function.Name)
-		target.name, target.id = cmp.Or(target.name, c.Function.Name), cmp.Or(target.id, c.ID)
-		if s.text.Len()+target.arguments.Len() <= maxAnswer {
+		target.Name, target.ID = cmp.Or(target.Name, c.Function.Name), cmp.Or(target.ID, c.ID)
+		if s.text.Len()+len(target.Arguments) <= maxAnswer {
 			var text string // arguments are a string of JSON, or JSON
 			if json.Unmarshal(c.Function.Arguments, &text) != nil {
 				text = string(bytes.TrimSpace(c.Function.Arguments))
 			}
-			target.arguments.WriteString(text)
+			target.Arguments = append(target.Arguments, text...)
 		}
 	}
 }
@@ -308,9 +308,9 @@ func (s *openAIStream) add(m *openAIMessage, text string) {
 func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 	for _, c := range s.calls {
 		switch {
-		case index != nil && c.index == *index && (id == "" || c.id == "" || c.id == id):
+		case index != nil && c.index == *index && (id == "" || c.ID == "" || c.ID == id):
 			return c
-		case index == nil && id != "" && c.id == id:
+		case index == nil && id != "" && c.ID == id:
 			return c
 		}
 	}
