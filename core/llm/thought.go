@@ -244,27 +244,17 @@ func (u *unthinking) keep(to int) {
 			u.code.inLine, u.code.ticks = false, 0
 		case '`':
 			n := len(u.kept) - i - len(bytes.TrimLeft(u.kept[i:], "`"))
-			u.code.mark(n >= len(fence), beginsLine(u.kept[:i]))
+			before := bytes.TrimRight(u.kept[:i], " \t")
+			beginsLine := len(before) == 0 || bytes.HasSuffix(before, []byte("\n"))
+			if n >= len(fence) && (beginsLine || u.code.inLine) {
+				u.code.block, u.code.inLine = !u.code.block, !u.code.block
+			} else {
+				u.code.ticks++
+			}
 			i += n - 1
 		}
 	}
 	u.at = to
-}
-
-// mark reads a run of backticks. isFence says that it is long enough for a fence, first that it begins its line.
-func (c *code) mark(isFence, first bool) {
-	switch {
-	case isFence && (first || c.inLine):
-		c.block, c.inLine = !c.block, !c.block
-	default:
-		c.ticks++
-	}
-}
-
-// beginsLine reports whether only spaces and tabs precede on the line.
-func beginsLine(before []byte) bool {
-	before = bytes.TrimRight(before, " \t")
-	return len(before) == 0 || before[len(before)-1] == '\n'
 }
 
 // literal keeps the text before a mark. It reports whether the mark is normal text, and keeps it, too, if so.

@@ -35,25 +35,16 @@ func weigh(text string) int {
 			i += 8
 			continue
 		}
-		switch c := text[i]; {
-		case c < utf8.RuneSelf:
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case r < utf8.RuneSelf:
 			n += perASCII
-			i++
-		case c < 0xE2: // below U+2000
+		case r < firstSpecial:
 			n += perAlphabet
-			i += 2
-			if c >= 0xE0 {
-				i++
-			}
 		default:
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if r < firstSpecial {
-				n += perAlphabet
-			} else {
-				n += perIdeograph
-			}
-			i += size
+			n += perIdeograph
 		}
+		i += size
 	}
 	return n
 }

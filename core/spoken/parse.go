@@ -101,7 +101,6 @@ func (p *parser) take(k kind) (v float64, ok bool) {
 	return v, ok
 }
 
-// integer reads an integer within bounds.
 func (p *parser) integer(k kind, least, most int) (n int, ok bool) {
 	v, ok := p.value(k)
 	n = int(v)
@@ -122,12 +121,8 @@ func (p *parser) accept(kinds ...kind) bool {
 }
 
 // acceptValue reads a token of a kind with a value. It reports whether there was one.
-func (p *parser) acceptValue(k kind, value float64) bool {
-	v, ok := p.value(k)
-	ok = ok && v == value
-	if ok {
-		p.at++
-	}
+func (p *parser) acceptValue(k kind, value int) bool {
+	_, ok := p.integer(k, value, value)
 	return ok
 }
 

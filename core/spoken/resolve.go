@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-// resolve returns the time that was meant.
+// resolve returns the time that was meant. It changes what was said.
 func (r *Reader) resolve(s said, now time.Time) (When, error) {
-	if s.time != nil {
-		at := *s.time
-		s.time = &at // the caller keeps what was said
-	}
 	s.applyPart()
 	if r.waking {
 		r.moveToWakingHours(s, now)

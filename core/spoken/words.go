@@ -76,11 +76,8 @@ func (l *lexicon) tokens(words []word) []token {
 // lookup finds the longest phrase at the start of the words. n is its number of words, or 0.
 func (l *lexicon) lookup(words []word) (n int, meanings [][]sense) {
 	key := ""
-	for i := 0; i < len(words) && i < l.longest; i++ {
-		if i > 0 {
-			key += " "
-		}
-		key += words[i].fold
+	for i, w := range words[:min(len(words), l.longest)] {
+		key = strings.TrimPrefix(key+" "+w.fold, " ")
 		if p, ok := l.phrases[key]; ok {
 			n, meanings = i+1, p
 		}
@@ -113,15 +110,13 @@ func (l *lexicon) numeric(w *word) [][]sense {
 	if match != nil {
 		return readNumbers(match, w.dot)
 	}
-	end := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		return nil // too long for an int
-	}
+	tail := strings.TrimLeft(s, "0123456789")
+	end := len(s) - len(tail)
 	n, err := strconv.Atoi(s[:end])
 	if err != nil {
-		return nil
+		return nil // too long for an int
 	}
-	switch tail := s[end:]; tail {
+	switch tail {
 	case "st", "nd", "rd", "th", "er", "o", "a", "re":
 		return [][]sense{{{nth, float64(n)}}}
 	default:
