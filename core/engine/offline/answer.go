@@ -37,10 +37,11 @@ func (s *speaker) plan() plan {
 }
 
 // meaning returns what the message means after what the bot said before, or else by itself. It also answers the other
-// requests of the message.
+// requests of the message, or says that they were not carried out.
 func (s *speaker) meaning() understood {
 	m := s.understand(s.message())
-	s.useBook(m.book)
+	s.book = cmp.Or(m.book, s.book)
+	s.values = s.facts()
 	here := contextReader{s}
 	for _, read := range []func(understood) (hit, bool){
 		here.answerToQuestion, here.correction, here.refusal, here.choice,
@@ -51,21 +52,14 @@ func (s *speaker) meaning() understood {
 			break
 		}
 	}
-	s.other = s.answerOthers(m)
-	return m
-}
-
-// answerOthers answers the other requests of a message, or says that they were not carried out.
-func (s *speaker) answerOthers(m understood) string {
-	said := ""
 	for _, other := range m.others {
-		if s.acts(other) {
-			said = join(said, s.say("undone", "text", clipForeign(other.text)))
-			continue
+		answer := s.say("undone", "text", clipForeign(other.text))
+		if !s.acts(other) {
+			answer = s.in(other.book).answer(other)
 		}
-		said = join(said, s.in(other.book).answer(other))
+		s.other = join(s.other, answer)
 	}
-	return said
+	return m
 }
 
 // reply plans the answer to a message.

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"cmp"
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
@@ -56,12 +55,6 @@ func (m *Model) speaker(s *scene) *speaker {
 	sp.orderBooks(m.books())
 	sp.values = sp.facts()
 	return sp
-}
-
-// useBook sets the language of the answer to that of a book. nil changes nothing.
-func (s *speaker) useBook(b *phrases.Book) {
-	s.book = cmp.Or(b, s.book)
-	s.values = s.facts()
 }
 
 // in returns a copy of the speaker with another book.

@@ -16,8 +16,8 @@ import (
 //go:embed places.txt
 var placeList string
 
-// readPlaces maps folded names to time zones.
-func readPlaces() map[string][]string {
+// list maps folded names to time zones.
+var list = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
 	for line := range strings.Lines(placeList) {
 		zones, names, ok := strings.Cut(strings.TrimSpace(line), ": ")
@@ -29,9 +29,7 @@ func readPlaces() map[string][]string {
 		}
 	}
 	return all
-}
-
-var list = sync.OnceValue(readPlaces)
+})
 
 // Zones returns the time zones of a place, from the list or by a city's name in the time zone database.
 func Zones(name string) []string {

@@ -115,12 +115,9 @@ func lex(text string, w *Words) (tokens []token) {
 		case r == ' ':
 			i++
 		case unicode.IsDigit(r):
-			n := 0
-			for i+n < len(text) && isNumberAt(text, i+n) {
-				n++
-			}
-			tokens = append(tokens, token{number: readNumber(text[i:i+n], w)})
-			i += n
+			digits := numeral().FindString(text[i:])
+			tokens = append(tokens, token{number: readNumber(digits, w)})
+			i += len(digits)
 		default:
 			op, n := operator(text[i:], w)
 			if n == 0 || unicode.IsLetter(r) && r != 'x' && isDigit(text, i-1) && isDigit(text, i+n) { // 1e5
@@ -152,11 +149,8 @@ func isLetter(text string, i int) bool {
 	return i >= 0 && i < len(text) && (unicode.IsLetter(rune(text[i])) || text[i] >= 0x80)
 }
 
-// isNumberAt reports whether a number continues at i: with a digit, or with a mark before one.
-func isNumberAt(text string, i int) bool {
-	isMark := text[i] == '.' || text[i] == ','
-	return unicode.IsDigit(rune(text[i])) || isMark && i+1 < len(text) && unicode.IsDigit(rune(text[i+1]))
-}
+// numeral matches a number with its marks.
+var numeral = txt.Pattern(`^\d+([.,]\d+)*`)
 
 // tokensOf returns the tokens of a word: an operator or a number, perhaps with an "of" after it ("half of").
 func tokensOf(means string) []token {
