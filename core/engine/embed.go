@@ -2,15 +2,18 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"synthbot/core/llm"
+	"synthbot/core/sorting"
 )
 
 // Limits of an embedding call.
@@ -48,14 +51,12 @@ func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 // Embed returns a vector for each text, in the same order. Its errors are *llm.Error.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
-	for len(texts) > 0 {
-		n := min(len(texts), embedBatch)
-		some, err := e.batch(ctx, texts[:n])
+	for batch := range slices.Chunk(texts, embedBatch) {
+		some, err := e.batch(ctx, batch)
 		if err != nil {
 			return nil, err
 		}
 		vectors = append(vectors, some...)
-		texts = texts[n:]
 	}
 	return vectors, nil
 }
@@ -99,16 +100,17 @@ func shorten(texts []string) []string {
 }
 
 // readVectors reads an answer: n vectors of one length, in the order of the texts.
-func readVectors(response *http.Response, n int) ([][]float32, error) {
+func readVectors(response *http.Response, n int) (ordered [][]float32, err error) {
 	data, err := readBody(response)
 	if err != nil {
 		return nil, err
 	}
+	type vector struct {
+		Index     int       `json:"index"` // 0 for all: they are in the order of the texts
+		Embedding []float32 `json:"embedding"`
+	}
 	var answer struct {
-		Data []struct {
-			Index     *int      `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		} `json:"data"`
+		Data  []vector        `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &answer) != nil {
@@ -120,21 +122,13 @@ func readVectors(response *http.Response, n int) ([][]float32, error) {
 	if len(answer.Data) != n {
 		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(answer.Data), n)
 	}
-	ordered := make([][]float32, n)
-	for i, d := range answer.Data {
-		at := i
-		if d.Index != nil {
-			at = *d.Index
+	sorting.SortStable(answer.Data, func(a, b vector) int { return cmp.Compare(a.Index, b.Index) })
+	for _, d := range answer.Data {
+		size := len(d.Embedding)
+		if size == 0 || size > embedSizes || size != len(answer.Data[0].Embedding) {
+			return nil, fmt.Errorf("%w: a length of %d", errVectors, size)
 		}
-		if at < 0 || at >= len(ordered) || ordered[at] != nil {
-			at = i // an invalid index: the server uses the order of the texts
-		}
-		ordered[at] = d.Embedding
-	}
-	for _, v := range ordered {
-		if len(v) == 0 || len(v) > embedSizes || len(v) != len(ordered[0]) {
-			return nil, fmt.Errorf("%w: a length of %d", errVectors, len(v))
-		}
+		ordered = append(ordered, d.Embedding)
 	}
 	return ordered, nil
 }
