@@ -29,7 +29,6 @@ func (anthropicWire) authorize(h http.Header, key string) {
 // tool's input is the answer.
 const replyTool = "synthbot_reply"
 
-// anthropicRequest is the body of a request.
 type anthropicRequest struct {
 	sampling
 	MaxTokens  int             `json:"max_tokens"`
@@ -156,7 +155,6 @@ type anthropicStream struct {
 
 func (anthropicWire) events() streamReader { return new(anthropicStream) }
 
-// count updates the token counts with those of an event.
 func (s *anthropicStream) count(usage json.RawMessage) { _ = json.Unmarshal(usage, &s.counts) }
 
 // open begins a block and returns the text that the block adds to the answer.

@@ -208,7 +208,6 @@ type reservation struct {
 	spent    error // why an engine was not asked; nil once a later call used tokens
 }
 
-// release ends what the question holds.
 func (t *reservation) release() {
 	if t.budget != nil {
 		t.budget.mu.Lock()
@@ -274,7 +273,6 @@ func (t *reservation) build(ctx context.Context, l llm.Limits) (llm.Request, err
 	return r, nil
 }
 
-// record stores what a call used.
 func (t *reservation) record(ctx context.Context, engine string, used llm.Usage) {
 	o := t.budget.o
 	t.spent = nil

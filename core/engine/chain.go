@@ -235,7 +235,6 @@ func texts(failed []*llm.Error) (list []string) {
 	return list
 }
 
-// ask builds the request for one model and asks it.
 func (c *Chain) ask(ctx context.Context, m llm.Model, q core.Question) (answer llm.Answer, failed *llm.Error) {
 	limits := m.Limits()
 	defer catchPanic(c.options.Log, limits.Engine, &answer, &failed)

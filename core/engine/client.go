@@ -43,7 +43,6 @@ type streamReader interface {
 	reply() (r reply, finished bool)
 }
 
-// reply is a model's answer in any API.
 type reply struct {
 	text  string
 	calls []llm.ToolCall
@@ -127,7 +126,6 @@ const (
 	usualBody  = 20 << 10 // bytes of a typical request
 )
 
-// encode writes a value as JSON.
 func encode(b *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)

@@ -225,7 +225,6 @@ type sizes struct {
 	limit  int
 }
 
-// tooLongWords are words in errors about a prompt that is too long.
 var tooLongWords = []string{
 	"context_length", "context length", "maximum context", "context size", "context window", "context limit",
 	"prompt is too long", "too many tokens", "exceed_context", "input length", "input token", "reduce the length",

@@ -66,7 +66,6 @@ func minLimit(a, b int) int {
 	return a
 }
 
-// learnScale learns from a prompt's number of tokens and its estimate.
 func (s *learnedLimits) learnScale(tokens, estimate int) {
 	ratio := float64(tokens) / float64(estimate)
 	if estimate < minLearned || ratio < minScale/2 {

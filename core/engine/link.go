@@ -109,7 +109,6 @@ func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	return now
 }
 
-// noteFailure reports a failed call and updates the engine's health.
 func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, failed *llm.Error) {
 	if ctx.Err() != nil { // canceled by the caller: no sign of the engine's health
 		if trial {

@@ -113,7 +113,6 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 	return answer
 }
 
-// ask asks one question. A failure is an empty opinion.
 func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 	ctx, cancel := context.WithTimeout(life, smallTime)
 	defer cancel()
@@ -144,7 +143,6 @@ const smallRules = `You are shown the latest messages of a chat, oldest first. `
 	`{"language":"BCP 47 tag of the conversation","message_tone":"one word for the last message",` +
 	`"conversation_tone":"one word for all"}.`
 
-// smallRequest shows the place's latest messages, each as an object.
 func smallRequest(s core.Scene) (llm.Request, error) {
 	type line struct {
 		From string `json:"from"`

@@ -17,7 +17,6 @@ type tone string
 //go:embed tones.txt
 var toneList string
 
-// tones recognises tones. It is immutable.
 type tones struct {
 	names  []tone
 	traces [][]string

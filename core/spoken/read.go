@@ -285,7 +285,6 @@ func (r *Reader) Begins(text string) bool {
 	})
 }
 
-// found is a time in a text.
 type found struct {
 	all         []word
 	front, back int // the time is the words before front, and from back on

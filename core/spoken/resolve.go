@@ -228,7 +228,6 @@ func (r *Reader) endRule(rule string, end said, now time.Time) (string, error) {
 	return rule + last.At.UTC().Format(";UNTIL=20060102T150405Z"), nil
 }
 
-// text returns the rule as an RRULE.
 func (r *rule) text() string {
 	b := strings.Builder{}
 	b.WriteString("FREQ=" + []string{"", "", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}[r.unit])

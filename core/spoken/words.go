@@ -32,7 +32,6 @@ func split(text string) []word {
 	return words
 }
 
-// isNegative reports whether the number at i is negative.
 func isNegative(text string, i int) bool {
 	if i == 0 || text[i-1] != '-' || text[i] < '0' || text[i] > '9' {
 		return false
@@ -148,7 +147,6 @@ var numbers = txt.Pattern(`^(\d{1,3})([:.,]|h)(\d{1,2})(am|pm|m)?$`)
 // likeTime matches the start of what looks like a time or a date with a year, also of none that exists.
 var likeTime = txt.Pattern(`^(\d+:\d\d|\d{4}[/.-]\d+[/.-]\d|\d+[/.-]\d+[/.-]\d{4})`)
 
-// readNumbers reads a match of numbers.
 func readNumbers(match []string, dot bool) [][]sense {
 	mark, tail := match[2], match[4]
 	if tail == "m" && mark != "h" {
@@ -220,7 +218,6 @@ var files embed.FS
 // languages lists the languages with a file, in the order in which they are tried.
 func languages() []string { return []string{"en", "it", "de", "fr", "es", "pt"} }
 
-// kind is a kind of meaning.
 type kind string
 
 // Kinds of meanings: those of the files, then those of words with digits.
@@ -259,7 +256,6 @@ const (
 // Parts of the day, by the hour that they mean.
 const morning, afternoon, evening = 9, 15, 20
 
-// sense is one meaning of a word.
 type sense struct {
 	kind  kind
 	value float64

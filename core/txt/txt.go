@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 )
 
-// ellipsis ends a text that was cut.
 const ellipsis = "…"
 
 // Line returns s on one line. It replaces each run of white space and control characters by

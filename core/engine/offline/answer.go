@@ -62,7 +62,6 @@ func (s *speaker) meaning() understood {
 	return m
 }
 
-// reply plans the answer to a message.
 func (s *speaker) reply(m understood) plan {
 	k := s.kinds[m.topic]
 	switch {
@@ -76,14 +75,12 @@ func (s *speaker) reply(m understood) plan {
 	return s.speak(k.intent, s.answer(m))
 }
 
-// answer returns the answer to a message that needs no action.
 func (s *speaker) answer(m understood) string {
 	return s.kinds[m.topic].says(s, m)
 }
 
 func (s *speaker) wording(m understood) string { return s.say(m.topic) }
 
-// namesOf returns the words of the bot's names.
 func namesOf(p who.Persona) (names []string) {
 	for _, name := range append([]string{p.Name}, p.Aliases...) {
 		for _, w := range phrases.Split(name) {

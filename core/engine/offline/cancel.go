@@ -60,7 +60,6 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 // maxCancelled is how many reminders are cancelled at once: a plan may have no more steps.
 const maxCancelled = 30
 
-// maxShown is how many reminders a message lists.
 const maxShown = 20
 
 // rows lists reminders, one on each line, and says how many more there are.

@@ -14,7 +14,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// timeReplies answers questions about the time and the date.
 type timeReplies struct{ *speaker }
 
 // place is a place that a text names, with its time zones. An unknown place has none.

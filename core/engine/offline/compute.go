@@ -3,7 +3,6 @@ package offline
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -24,7 +23,6 @@ func number(b *phrases.Book, word string) (int, bool) {
 	return n, err == nil
 }
 
-// chanceReplies rolls dice, flips coins and picks.
 type chanceReplies struct{ *speaker }
 
 func (s chanceReplies) isRoll(h hit) bool {
@@ -106,15 +104,11 @@ func sumsOf(b *phrases.Book) *sums.Words {
 }
 
 func (s *speaker) result(a sums.Answer) string {
-	switch {
-	case errors.Is(a.Err, sums.ErrZero):
-		return s.say("sumzero")
-	case errors.Is(a.Err, sums.ErrNegative):
-		return s.say("sumnegative")
-	case errors.Is(a.Err, sums.ErrCold):
-		return s.say("sumcold")
-	case a.Err != nil:
-		return s.say("sumlarge")
+	failed := map[error]string{
+		sums.ErrZero: "sumzero", sums.ErrNegative: "sumnegative", sums.ErrCold: "sumcold", sums.ErrTooLarge: "sumlarge",
+	}
+	if a.Err != nil {
+		return s.say(failed[a.Err])
 	}
 	digits := 10
 	if a.Unit != "" {
@@ -127,15 +121,12 @@ func (s *speaker) result(a sums.Answer) string {
 	if len(text) > 40 {
 		return s.say("sumlarge")
 	}
-	sign := "="
+	topic, sign := "sum", " = "
 	if !exact {
-		sign = "≈"
+		topic, sign = "sumabout", " ≈ "
 	}
 	if a.Unit != "" {
-		return strings.Replace(a.From, ".", s.say("decimal"), 1) + " " + sign + " " + text + " " + a.Unit
+		return strings.Replace(a.From, ".", s.say("decimal"), 1) + sign + text + " " + a.Unit
 	}
-	if !exact {
-		return s.say("sumabout", "result", text)
-	}
-	return s.say("sum", "result", text)
+	return s.say(topic, "result", text)
 }

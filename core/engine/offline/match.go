@@ -17,7 +17,6 @@ type hit struct {
 	slots []string
 }
 
-// rest returns the texts in the phrase's slots.
 func (h hit) rest() string { return strings.Join(h.slots, " ") }
 
 // matcher splits a sentence into phrases of one book.

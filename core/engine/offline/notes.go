@@ -132,7 +132,6 @@ func (s noteReplies) fromPrompt(subject string, least int) string {
 	return joinFound(found)
 }
 
-// note is a memory that a search found.
 type note struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`

@@ -24,7 +24,6 @@ type order struct {
 	open string // the topic of what must be asked first; "": the order is certain enough to act on
 }
 
-// isOrder reports whether a request is for a reminder.
 func (u understood) isOrder() bool {
 	return slices.Contains([]string{"remind", "wake", "timer"}, u.topic)
 }
@@ -55,7 +54,6 @@ func (s orderReader) early() orderReader {
 	return orderReader{&early}
 }
 
-// readText reads an order from its time and its text.
 func (s orderReader) readText(text string) order {
 	if s.book.Has("rise", text) {
 		s = s.early()

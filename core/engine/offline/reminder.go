@@ -12,7 +12,6 @@ import (
 	"synthbot/core/engine/offline/phrases"
 )
 
-// reminderReplies answers messages about reminders.
 type reminderReplies struct{ *speaker }
 
 const (
@@ -73,7 +72,6 @@ func (s reminderReplies) correct(answer string, all []reminder) plan {
 	return act("action", s.set(order{when: when, what: old.Text}), cancel)
 }
 
-// reminder is a reminder in the output of actions.
 type reminder struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`

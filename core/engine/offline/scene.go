@@ -183,7 +183,6 @@ func (s *scene) lastAnswer() (text string) {
 	return text
 }
 
-// userLines returns the lines of the user who is answered, newest first.
 func (s *scene) userLines() []string { return s.lines(s.isUserLine) }
 
 func (s *scene) isUserLine(l line) bool {

@@ -10,7 +10,6 @@ import (
 	"synthbot/core/sorting"
 )
 
-// phrase is a pattern with its topic.
 type phrase struct {
 	topic string
 	form  string // how the slots are combined: "{1}/{2}"; "": they are joined

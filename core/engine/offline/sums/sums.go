@@ -40,7 +40,6 @@ var (
 	ErrCold     = errors.New("below absolute zero")
 )
 
-// maxBits limits the size of numerators and denominators.
 const maxBits = 400
 
 // Compute computes a text that is a sum ("12% of 80") or a conversion ("10 km in miles") and nothing else. It returns
