@@ -42,11 +42,8 @@ func New() Lexicon {
 
 // Content returns the words of a text that carry meaning, in lower case, each once.
 func (l Lexicon) Content(text string) []string {
-	if len(text) > ReadMax {
-		text = strings.ToValidUTF8(text[:ReadMax], "")
-	}
 	var all []string
-	for word := range strings.FieldsFuncSeq(text, func(r rune) bool {
+	for word := range strings.FieldsFuncSeq(text[:min(len(text), ReadMax)], func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}) {
 		for _, w := range split(word) {

@@ -205,9 +205,7 @@ func (r *Reader) repeated(s said, now time.Time) (When, error) {
 	once := said{day: s.day, time: &timeOfDay{minutes: s.minutes()}}
 	if s.day == nil && (rule.unit == anHour || rule.unit > aDay || rule.n > 1) { // one interval from now
 		once = said{span: &span{}, time: s.time, part: s.part}
-		if !once.span.add(float64(rule.n), rule.unit) {
-			return When{}, ErrUnclear
-		}
+		once.span.add(float64(rule.n), rule.unit)
 	}
 	first, err := r.first(once, now)
 	w.At = first.At
