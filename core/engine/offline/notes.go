@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"synthbot/core/engine/offline/clauses"
-	"synthbot/core/engine/offline/outputs"
 	"synthbot/core/engine/offline/phrases"
 	"synthbot/core/txt"
 )
@@ -122,7 +121,7 @@ func (s noteReplies) fromPrompt(subject string, least int) string {
 	least = max(1, cmp.Or(least, len(keys)))
 	var found []string
 	for _, raw := range s.memories {
-		for _, text := range outputs.Texts(raw, 4) {
+		for _, text := range textsIn(raw, 4) {
 			text = hintEnd().ReplaceAllString(text, "")
 			if keys.in(text) >= least && !slices.Contains(found, text) {
 				found = append(found, text)
@@ -145,7 +144,7 @@ func readNotes(raw json.RawMessage) []note {
 		return found.Memories
 	}
 	var notes []note
-	for _, text := range outputs.Texts(raw, 6) {
+	for _, text := range textsIn(raw, 6) {
 		notes = append(notes, note{Text: text})
 	}
 	return notes

@@ -3,9 +3,9 @@ package offline
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"synthbot/core"
-	"synthbot/core/engine/offline/outputs"
 )
 
 // plan holds the keys of a plan that this engine uses.
@@ -104,7 +104,7 @@ func (s *speaker) answerOutputs(m understood) plan {
 			}
 			return reminderReplies{s}.cancelled(d.Outputs)
 		}
-		found = append(found, outputs.Texts(o.Output, 6)...)
+		found = append(found, textsIn(o.Output, 6)...)
 	}
 	switch {
 	case len(d.Said) > 0:
@@ -115,4 +115,39 @@ func (s *speaker) answerOutputs(m understood) plan {
 		return s.speak("", s.say("done", "found", joinFound(found)))
 	}
 	return s.speak("", s.say("donenothing"))
+}
+
+// textsIn collects the texts for users in a JSON value of any form, down to a depth.
+func textsIn(raw json.RawMessage, depth int) []string {
+	var value any
+	_ = json.Unmarshal(raw, &value)
+	return textsOf(value, depth)
+}
+
+// textKeys are the keys of objects that are searched for texts, in this order.
+const textKeys = "text content memory fact summary note value title message" +
+	" output outputs result results memories items found data actions"
+
+func textsOf(value any, depth int) (all []string) {
+	if depth == 0 {
+		return nil
+	}
+	switch v := value.(type) {
+	case string:
+		if strings.TrimSpace(v) != "" {
+			return []string{v}
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, textsOf(item, depth-1)...)
+		}
+	case map[string]any:
+		for key := range strings.FieldsSeq(textKeys) {
+			all = textsOf(v[key], depth-1)
+			if len(all) > 0 {
+				return all
+			}
+		}
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package outputs
+package offline
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTexts(t *testing.T) {
+func TestTextsIn(t *testing.T) {
 	for raw, want := range map[string][]string{
 		`"tea"`:                 {"tea"},
 		`["tea"," ",["milk"]]`:  {"tea", "milk"},
@@ -18,7 +18,7 @@ func TestTexts(t *testing.T) {
 		`12`:        nil,
 		`{"text":"`: nil,
 	} {
-		if got := Texts(json.RawMessage(raw), 4); !slices.Equal(got, want) {
+		if got := textsIn(json.RawMessage(raw), 4); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}
