@@ -70,10 +70,7 @@ func parseErrorBody(body []byte) *httpError {
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
-	list, isList := bytes.CutPrefix(bytes.TrimSpace(body), []byte("["))
-	if isList {
-		body = bytes.TrimSuffix(list, []byte("]")) // Gemini wraps errors in a list
-	}
+	body = bytes.Trim(bytes.TrimSpace(body), "[]") // Gemini wraps errors in a list
 	if json.Unmarshal(body, &outer) != nil {
 		return nil
 	}

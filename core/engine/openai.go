@@ -169,18 +169,11 @@ func openAIPart(p llms.BinaryContent) any {
 // (https://platform.openai.com/docs/guides/audio); other servers accept Ogg, too.
 func soundFormat(mime string) string {
 	kind, _, _ := strings.Cut(strings.ToLower(mime), ";")
-	switch name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(kind), "audio/"), "x-"); name {
-	case "mpeg", "mp3":
-		return "mp3"
-	case "wave", "wav", "vnd.wave":
-		return "wav"
-	case "mp4", "m4a", "aac":
-		return "m4a"
-	case "opus", "ogg", "":
-		return "ogg"
-	default:
-		return name
+	name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(kind), "audio/"), "x-")
+	formats := map[string]string{
+		"mpeg": "mp3", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a", "aac": "m4a", "opus": "ogg", "": "ogg",
 	}
+	return cmp.Or(formats[name], name)
 }
 
 // openAIText returns the text of a content: a string, or a list of parts. Any other value has no text.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,8 +198,8 @@ func (r *Reveal) skip() bool {
 	return true
 }
 
-// token reads a token, or the opening quote of a string. It accepts only JSON, except that it does not
-// check the form of numbers, and that models may write raw control characters in strings.
+// token reads a token, or the opening quote of a string. It accepts only JSON, except that models may write raw
+// control characters in strings.
 func (r *Reveal) token() progress {
 	r.pos = len(r.in) - len(bytes.TrimLeft(r.in[r.pos:], " \t\r\n"))
 	if r.pos == len(r.in) {
@@ -246,14 +247,11 @@ func (r *Reveal) literal(top *level) progress {
 	}
 	r.pos += end
 	top.want = top.next
-	switch word := string(rest[:end]); word {
-	case "true":
+	if !json.Valid(rest[:end]) {
+		return progressBroken
+	}
+	if string(rest[:end]) == "true" {
 		top.mark()
-	case "false", "null":
-	default:
-		if word[0] != '-' && (word[0] < '0' || word[0] > '9') {
-			return progressBroken
-		}
 	}
 	return progressOn
 }

@@ -379,8 +379,7 @@ func (p *parser) readPart() bool {
 	if !ok || p.said.part != nil {
 		return false
 	}
-	hour := int(v)
-	p.said.part = &hour
+	p.said.part = new(int(v))
 	return true
 }
 

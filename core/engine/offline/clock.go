@@ -164,9 +164,8 @@ func (s timeReplies) dayOf(text string) (time.Time, bool) {
 		n, _ := strconv.Atoi(days)
 		return s.now.AddDate(0, 0, n), true
 	}
-	if day, ok := s.book.Lists["holidays"][key]; ok {
-		text = day // "12-25"
-		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+text, s.now.Location())
+	if day, ok := s.book.Lists["holidays"][key]; ok { // "12-25"
+		at, err := time.ParseInLocation("2006-01-02", s.now.Format("2006-")+day, s.now.Location())
 		if err == nil && at.Before(s.now.AddDate(0, 0, -1)) {
 			at = at.AddDate(1, 0, 0)
 		}

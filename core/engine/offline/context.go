@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -91,9 +92,7 @@ func (s contextReader) openRequest(history []line) (request, question string) {
 		if asked == "" {
 			break
 		}
-		if question == "" {
-			question = asked
-		}
+		question = cmp.Or(question, asked)
 		said := history[end-2].Text
 		u := s.understand(said)
 		if u.isOrder() {
