@@ -25,8 +25,7 @@ func (anthropicWire) authorize(h http.Header, key string) {
 	}
 }
 
-// replyTool is the tool that the model has to call if the answer must match a schema. The
-// tool's input is the answer.
+// replyTool is the tool that the model has to call if the answer must match a schema. The tool's input is the answer.
 const replyTool = "synthbot_reply"
 
 type anthropicRequest struct {

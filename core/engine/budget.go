@@ -106,8 +106,7 @@ type BudgetOptions struct {
 	Clock  func() time.Time
 	Zone   *time.Location // where a day begins
 	Log    *slog.Logger
-	// PersonTokens returns how many tokens a day a person may use who asks in a place;
-	// nil: BudgetConfig.PersonTokens.
+	// PersonTokens returns how many tokens a day a person may use who asks in a place; nil: BudgetConfig.PersonTokens.
 	PersonTokens func(place core.Path) int64
 	// Allot returns how many more tokens this process may use on a day, out of the limit of a place or,
 	// for the zero Path, of the bot. It lets several processes share a limit, and tries to provide the
@@ -115,10 +114,9 @@ type BudgetOptions struct {
 	Allot func(ctx context.Context, day string, scope core.Path, limit, wanted int64) (int64, error)
 }
 
-// Budget admits a question only while no budget that applies to it is used up. The
-// tokens of a prompt are held from before it is sent until it is answered, so that
-// concurrent questions do not pass an almost empty budget together. A nil Budget limits and
-// records nothing. Safe for concurrent use.
+// Budget admits a question only while no budget that applies to it is used up. The tokens of a prompt are held from
+// before it is sent until it is answered, so that concurrent questions do not pass an almost empty budget together. A
+// nil Budget limits and records nothing. Safe for concurrent use.
 type Budget struct {
 	cfg BudgetConfig
 	o   BudgetOptions

@@ -23,18 +23,15 @@ type Options struct {
 	Log   *slog.Logger     // nil: nothing is logged
 	Clock func() time.Time // nil: time.Now
 	Zone  *time.Location   // nil: time.Local
-	// Prefer names the engine that is tried first in a place, or "" for the order of
-	// the configuration. Optional.
+	// Prefer names the engine that is tried first in a place, or "" for the order of the configuration. Optional.
 	Prefer func(place core.Path) string
 	// Patience is how long a question waits at most for engines that failed or asked
 	// for a pause, before the offline engine answers. 0: 8 seconds; below 0: no wait.
 	Patience time.Duration
-	// Health is called when an engine is paused after repeated failures, for the people
-	// who caused them or for everybody, and when it answers again. It must not block.
-	// Optional.
+	// Health is called when an engine is paused after repeated failures, for the people who caused them or for
+	// everybody, and when it answers again. It must not block. Optional.
 	Health func(engine string, h Health)
-	// Failed is called for each failed call, even if another engine then answers. It
-	// must not block. Optional.
+	// Failed is called for each failed call, even if another engine then answers. It must not block. Optional.
 	Failed func(engine string, failed *llm.Error)
 }
 
@@ -123,8 +120,7 @@ func (c *Chain) Within(budget *Budget, show func(place core.Path, text string)) 
 	return &within
 }
 
-// Limits returns those of the engine that is asked first in a place; the command that prints prompts
-// uses them.
+// Limits returns those of the engine that is asked first in a place; the command that prints prompts uses them.
 func (c *Chain) Limits(place core.Path) llm.Limits {
 	links, last := c.order(place)
 	if len(links) == 0 {

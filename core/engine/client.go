@@ -36,8 +36,7 @@ type wire interface {
 
 // streamReader reads one answer, event by event. An answer that is not streamed is a single event.
 type streamReader interface {
-	// event reads one event and returns the text that it adds. It returns errStop if the
-	// answer is complete.
+	// event reads one event and returns the text that it adds. It returns errStop if the answer is complete.
 	event(name string, data []byte) (piece string, err error)
 	// reply returns what has arrived so far. finished reports whether the model ended it.
 	reply() (r reply, finished bool)

@@ -29,8 +29,7 @@ type Embedder struct {
 	failed func(engine string, failed *llm.Error)
 }
 
-// NewEmbedder makes an Embedder from a table with an embedding_model. The provider
-// must speak the openai API.
+// NewEmbedder makes an Embedder from a table with an embedding_model. The provider must speak the openai API.
 func NewEmbedder(cfg Config, o Options) (*Embedder, error) {
 	o = o.withDefaults()
 	cfg = cfg.withDefaults()

@@ -122,9 +122,8 @@ func parseErrorValue(value json.RawMessage) *httpError {
 	return e
 }
 
-// retryAfter reads how long to wait before the next request: seconds, a date (compared
-// with the Date header if there is one), or milliseconds in OpenAI's own header. It
-// returns 0 to 24 hours.
+// retryAfter reads how long to wait before the next request: seconds, a date (compared with the Date header if there is
+// one), or milliseconds in OpenAI's own header. It returns 0 to 24 hours.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return clampAfter(ms * float64(time.Millisecond))
@@ -214,8 +213,7 @@ func (c *redacted) Is(target error) bool { return errors.Is(c.err, target) }
 // isPresent reports whether a value was sent and is not null.
 func isPresent(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
-// sizes are the numbers of the server's tokens in an error about a prompt that is too long.
-// 0 is unknown.
+// sizes are the numbers of the server's tokens in an error about a prompt that is too long. 0 is unknown.
 type sizes struct {
 	prompt int
 	answer int // requested for the answer; counts against limit

@@ -20,14 +20,12 @@ const (
 	shrinkFactor = 0.7 // factor for a prompt that is too long by an unknown size
 )
 
-// learnedLimits is learned from answers and errors: how many tokens of the server an
-// estimated token is, and how long prompts may be. The scale changes in steps and shrinks
-// slowly, so that the start of a conversation's prompts changes rarely, and servers can
-// cache it. Safe for concurrent use.
+// learnedLimits is learned from answers and errors: how many tokens of the server an estimated token is, and how long
+// prompts may be. The scale changes in steps and shrinks slowly, so that the start of a conversation's prompts changes
+// rarely, and servers can cache it. Safe for concurrent use.
 //
-// It is not stored. After a restart, the server refuses the first prompt that is too long,
-// at once and for free, and the limits are learned again. Stored limits would be wrong
-// after a change of the server's window or tokenizer.
+// It is not stored. After a restart, the server refuses the first prompt that is too long, at once and for free, and
+// the limits are learned again. Stored limits would be wrong after a change of the server's window or tokenizer.
 type learnedLimits struct {
 	mu sync.Mutex
 	// The highest number of the server's tokens for one estimated token, in the last

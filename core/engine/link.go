@@ -98,9 +98,8 @@ func (l *link) limits() llm.Limits {
 // maxTooLong is how often an engine is asked in total if the prompt is too long.
 const maxTooLong = 5
 
-// shorter returns the limits for the next try after a prompt of size estimated tokens, built
-// for the limits before, was too long. now are the model's present limits, which may have
-// been learned from the error.
+// shorter returns the limits for the next try after a prompt of size estimated tokens, built for the limits before, was
+// too long. now are the model's present limits, which may have been learned from the error.
 func shorter(before, now llm.Limits, size, try int) llm.Limits {
 	if try > 1 || now.Tokens <= 0 || now.Tokens >= size {
 		tokens := minLimit(minLimit(before.Tokens, now.Tokens), size)
@@ -134,9 +133,8 @@ func (l *link) noteFailure(ctx context.Context, people []core.Path, trial bool, 
 	})
 }
 
-// admit returns an error if the engine is paused for these people. If begins, a call begins now,
-// and trial reports that it is the first one after a pause: until it ends, the pause goes on for
-// other calls.
+// admit returns an error if the engine is paused for these people. If begins, a call begins now, and trial reports that
+// it is the first one after a pause: until it ends, the pause goes on for other calls.
 func (l *link) admit(people []core.Path, begins bool) (trial bool, failed *llm.Error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,9 +188,8 @@ const (
 	HealthBad         // calls of different people failed in a row: the engine is paused for everybody
 )
 
-// breaker is a circuit breaker: it counts the calls of an engine that failed in a row, and
-// pauses the engine. If the same people caused all of these calls, their requests may be
-// the reason, so the engine is paused for them only.
+// breaker is a circuit breaker: it counts the calls of an engine that failed in a row, and pauses the engine. If the
+// same people caused all of these calls, their requests may be the reason, so the engine is paused for them only.
 type breaker struct {
 	failed   int
 	suspects []core.Path // the people who caused each of these calls

@@ -295,9 +295,8 @@ func (s *openAIStream) add(m *openAIMessage, text string) {
 	}
 }
 
-// callFor finds the call that a delta belongs to, or begins a new one. The index
-// decides, unless the id is another one: some servers always send index 0. Without
-// an index the id decides; a delta with neither belongs to the last call.
+// callFor finds the call that a delta belongs to, or begins a new one. The index decides, unless the id is another one:
+// some servers always send index 0. Without an index the id decides; a delta with neither belongs to the last call.
 func (s *openAIStream) callFor(index *int, id, name string) *callPieces {
 	for _, c := range s.calls {
 		switch {

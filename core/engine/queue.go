@@ -10,11 +10,10 @@ import (
 	"synthbot/core"
 )
 
-// queue limits how many calls run at a time. Among the waiting calls, that of the person
-// who was served longest ago runs next, and of several such calls the oldest. A call that
-// other people wait for, too, has the priority of the first of them. People are forgotten
-// when they have no call left. A newcomer comes before people whose calls are running, but
-// not before those who are waiting.
+// queue limits how many calls run at a time. Among the waiting calls, that of the person who was served longest ago
+// runs next, and of several such calls the oldest. A call that other people wait for, too, has the priority of the
+// first of them. People are forgotten when they have no call left. A newcomer comes before people whose calls are
+// running, but not before those who are waiting.
 type queue struct {
 	size int
 
@@ -33,8 +32,7 @@ type queuedCall struct {
 	turn   chan struct{}      // closed when the call may run
 }
 
-// newQueue makes a queue for n calls at a time. For n = 0 it returns nil, which lets every
-// call run.
+// newQueue makes a queue for n calls at a time. For n = 0 it returns nil, which lets every call run.
 func newQueue(n int) *queue {
 	if n <= 0 {
 		return nil

@@ -157,9 +157,8 @@ func (r *remote) answer(c *call, names map[string]string) (llm.Answer, error) {
 	return answer, nil
 }
 
-// toolCall restores a tool call's name and completes it. Arguments that are not JSON, such as
-// those of a truncated answer, become a JSON string: the corrector can be shown them, and they
-// are not a valid payload.
+// toolCall restores a tool call's name and completes it. Arguments that are not JSON, such as those of a truncated
+// answer, become a JSON string: the corrector can be shown them, and they are not a valid payload.
 func toolCall(c llm.ToolCall, n int, names map[string]string) llm.ToolCall {
 	for name, plain := range names {
 		if plain == c.Name {

@@ -13,14 +13,12 @@ import (
 	"synthbot/core/llm"
 )
 
-// Reveal extracts a message from a plan that the model is still writing: the
-// plan's `response`, or the text of the interface's message action as soon as it is
-// certain that it goes to the place that the plan answers. It shows the first such
-// message of the plan.
+// Reveal extracts a message from a plan that the model is still writing: the plan's `response`, or the text of the
+// interface's message action as soon as it is certain that it goes to the place that the plan answers. It shows the
+// first such message of the plan.
 //
-// The text only grows, until the plan turns out to be invalid or the step may not
-// run; then it is empty again. When a plan is complete and well-formed, the text is
-// that of one of its messages, or empty.
+// The text only grows, until the plan turns out to be invalid or the step may not run; then it is empty again. When a
+// plan is complete and well-formed, the text is that of one of its messages, or empty.
 //
 // The zero Reveal is not usable. Not safe for concurrent use.
 type Reveal struct {
@@ -103,8 +101,7 @@ const (
 	maxLiteral = 64
 )
 
-// Text returns what may be shown so far. It contains only complete characters and none of
-// the model's reasoning.
+// Text returns what may be shown so far. It contains only complete characters and none of the model's reasoning.
 func (r *Reveal) Text() string {
 	text := r.text
 	if r.live {
@@ -352,8 +349,7 @@ func (l *level) mark() {
 	}
 }
 
-// close ends an object or a list. At the end of a step it shows the step's text, or hides it if
-// the step may not run.
+// close ends an object or a list. At the end of a step it shows the step's text, or hides it if the step may not run.
 func (r *Reveal) close() {
 	top := r.levels[len(r.levels)-1]
 	r.levels = r.levels[:len(r.levels)-1]

@@ -29,11 +29,10 @@ var (
 // doneMark ends a stream of the openai API.
 const doneMark = "[DONE]"
 
-// readEvents reads a stream of server-sent events and calls each with an
-// event's name and data, which are valid until each returns. If the data are a complete
-// JSON value, any further line ends the event, because some servers omit the blank line. The
-// end of the stream ends the last event. readEvents returns nil at the end of the stream and
-// when each returns errStop. An error of the stream itself wraps errCut.
+// readEvents reads a stream of server-sent events and calls each with an event's name and data, which are valid until
+// each returns. If the data are a complete JSON value, any further line ends the event, because some servers omit the
+// blank line. The end of the stream ends the last event. readEvents returns nil at the end of the stream and when each
+// returns errStop. An error of the stream itself wraps errCut.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)

@@ -149,12 +149,11 @@ func ThoughtBegins(text string) (end string, wait bool) {
 	return "", wait
 }
 
-// Unthink removes thoughts from a text for users. A thought without an end extends to the end of the text, one
-// without a beginning to its start. Marks in code, or alone in quotation marks, are normal text.
+// Unthink removes thoughts from a text for users. A thought without an end extends to the end of the text, one without
+// a beginning to its start. Marks in code, or alone in quotation marks, are normal text.
 func Unthink(text string) string { return unthink(text, false) }
 
-// UnthinkGrowing is Unthink for a text that is still being written. It omits an end that may
-// become part of a thought.
+// UnthinkGrowing is Unthink for a text that is still being written. It omits an end that may become part of a thought.
 func UnthinkGrowing(text string) string {
 	text = unthink(text, true)
 	for i := max(0, len(text)-longestMark); i < len(text); i++ {

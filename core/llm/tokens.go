@@ -5,8 +5,8 @@ import "unicode/utf8"
 // CharsPerToken is how many ASCII characters are estimated as one token.
 const CharsPerToken = tokenUnit / perASCII
 
-// Weights of a character, in parts of a token. Measured tokenizers need, for compact JSON with prose in it, a token
-// for 3.2 to 4 ASCII characters, for 1.5 to 3 of other alphabets, and up to 1.5 tokens for one of the ideographs.
+// Weights of a character, in parts of a token. Measured tokenizers need, for compact JSON with prose in it, a token for
+// 3.2 to 4 ASCII characters, for 1.5 to 3 of other alphabets, and up to 1.5 tokens for one of the ideographs.
 const (
 	tokenUnit    = 12
 	perASCII     = 4  // three to a token

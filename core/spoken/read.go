@@ -2,15 +2,13 @@
 // "every monday at 18:30". It knows English, Italian, German, French, Spanish and Portuguese,
 // each from a file of words. It is pure: the caller passes the time and the time zone.
 //
-// It returns an error rather than a wrong time. Two libraries were not suitable: one takes 230 ms
-// of every start and 6 MiB, the other knows only two of these languages, and both read "tomorrow
-// at 9" as the present time tomorrow.
+// It returns an error rather than a wrong time. Two libraries were not suitable: one takes 230 ms of every start and 6
+// MiB, the other knows only two of these languages, and both read "tomorrow at 9" as the present time tomorrow.
 //
-// A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the, next,
-// every, and, half, quarter, past, to, before, half-to, clock, am, pm, workday, glue, until (before the
-// end of a length or a rule), and with values number, unit, day (from today), part (of a day), hour, weekday
-// (Sunday is 0), month, nth (of a month), next (1: not today) and lasting (1: after the length). A
-// phrase may mean several words.
+// A file of words has lines "meaning …: phrase, phrase". Meanings are in, later, at, on, the, next, every, and, half,
+// quarter, past, to, before, half-to, clock, am, pm, workday, glue, until (before the end of a length or a rule), and
+// with values number, unit, day (from today), part (of a day), hour, weekday (Sunday is 0), month, nth (of a month),
+// next (1: not today) and lasting (1: after the length). A phrase may mean several words.
 package spoken
 
 import (

@@ -15,9 +15,8 @@ import (
 
 const ellipsis = "…"
 
-// Line returns s on one line. It replaces each run of white space and control characters by
-// one space, trims spaces, replaces invalid UTF-8 by U+FFFD, and removes characters that
-// change the direction of writing.
+// Line returns s on one line. It replaces each run of white space and control characters by one space, trims spaces,
+// replaces invalid UTF-8 by U+FFFD, and removes characters that change the direction of writing.
 func Line(s string) string {
 	s = strings.TrimSpace(s)
 	if isPlainLine(s) {
@@ -35,9 +34,8 @@ func Line(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Lines returns s without control characters, except line breaks and tabs. It replaces line
-// breaks by \n and invalid UTF-8 by U+FFFD, and removes characters that change the direction
-// of writing.
+// Lines returns s without control characters, except line breaks and tabs. It replaces line breaks by \n and invalid
+// UTF-8 by U+FFFD, and removes characters that change the direction of writing.
 func Lines(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
@@ -79,14 +77,12 @@ func isPlainLine(s string) bool {
 	return !space || s == ""
 }
 
-// changesDirection reports whether an invisible character changes the direction of the text after
-// it.
+// changesDirection reports whether an invisible character changes the direction of the text after it.
 func changesDirection(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\ufeff'
 }
 
-// Clip returns at most n characters of s. If it cuts s, the last one is "…". It replaces
-// invalid UTF-8 by U+FFFD.
+// Clip returns at most n characters of s. If it cuts s, the last one is "…". It replaces invalid UTF-8 by U+FFFD.
 func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {

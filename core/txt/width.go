@@ -34,8 +34,7 @@ func Columns(grapheme string) int {
 	return 1
 }
 
-// Width returns how many columns a text takes on a line of a terminal, or in a monospaced
-// font.
+// Width returns how many columns a text takes on a line of a terminal, or in a monospaced font.
 func Width(s string) int {
 	n := 0
 	for g := range Graphemes(s) {
@@ -44,8 +43,7 @@ func Width(s string) int {
 	return n
 }
 
-// Graphemes yields what readers see as single characters, in order: letters with their accents,
-// emoji sequences.
+// Graphemes yields what readers see as single characters, in order: letters with their accents, emoji sequences.
 func Graphemes(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for g := graphemes.FromString(s); g.Next(); {
