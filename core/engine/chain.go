@@ -260,12 +260,9 @@ func asModelError(engine string, err error) *llm.Error {
 	return &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: err}
 }
 
-// joinErrors makes one error of all. Its kind and After are those of the error that is most likely to go
+// joinErrors makes one error of all, of which there is at least one. Its kind and After are those of the error that is most likely to go
 // away, because the caller decides by them whether to try again.
 func joinErrors(failed []*llm.Error) *llm.Error {
-	if len(failed) == 0 {
-		return &llm.Error{Kind: llm.ErrorFatal, Err: errors.New("no engine")}
-	}
 	hopes := []llm.ErrorKind{llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong, llm.ErrorRetryLater} // most last
 	lead := *failed[0]
 	all := make([]error, len(failed))
@@ -296,10 +293,7 @@ const probeTime = 30 * time.Second
 func (c *Chain) Probe(ctx context.Context) []Probe {
 	var probes []Probe
 	for _, l := range c.links {
-		r, ok := l.model.(*remote)
-		if !ok {
-			continue
-		}
+		r := l.model.(*remote) // all links are
 		cfg := r.cfg
 		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, probeTime)
 		short, err := newRemote(cfg, r.transport)

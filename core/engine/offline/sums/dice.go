@@ -47,25 +47,23 @@ func Dice(text string, w *Words) (Roll, bool) {
 		return r, true
 	}
 	words := strings.Fields(txt.Fold(text))
-	numbers := 0
+	var numbers []int
 	for _, each := range words {
 		n, err := strconv.Atoi(cmp.Or(w.Numbers[each], each))
-		isNumber := err == nil
 		_, isFiller := w.Dice[each]
-		switch {
-		case !isNumber && !isFiller || isNumber && numbers > 1:
+		if err == nil {
+			numbers = append(numbers, n)
+		} else if !isFiller {
 			return r, false
-		case isNumber && numbers == 0:
-			r.N = n
-		case isNumber:
-			r.Sides = n
-		}
-		if isNumber {
-			numbers++
 		}
 	}
-	if numbers == 1 && len(words) > 1 { // "a 20 sided die"
-		r.N, r.Sides = 1, r.N
+	switch {
+	case len(numbers) == 2:
+		r.N, r.Sides = numbers[0], numbers[1]
+	case len(numbers) == 1 && len(words) > 1: // "20 sided"
+		r.Sides = numbers[0]
+	case len(numbers) == 1:
+		r.N = numbers[0]
 	}
-	return r, true
+	return r, len(numbers) <= 2
 }

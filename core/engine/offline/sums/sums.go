@@ -483,9 +483,8 @@ func ReadWord(word string, w *Words) *big.Rat {
 		}
 		return new(big.Rat).Quo(a, b)
 	}
-	minus := strings.HasPrefix(word, "-")
-	digits := strings.TrimPrefix(word, "-")
-	if digits == "" || strings.Trim(digits, "0123456789.,") != "" || strings.Trim(digits, ".,") == "" {
+	digits, minus := strings.CutPrefix(word, "-")
+	if strings.Trim(digits, "0123456789.,") != "" || strings.Trim(digits, ".,") == "" {
 		return nil
 	}
 	value := readNumber(digits, w)
