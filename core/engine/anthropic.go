@@ -216,7 +216,6 @@ func (s *anthropicStream) event(name string, data []byte) (string, error) {
 	case "content_block_delta":
 		return s.add(e), nil
 	case "message_stop":
-		s.done = true
 		return "", errStop
 	}
 	return "", nil

@@ -38,7 +38,7 @@ type wire interface {
 type streamReader interface {
 	// event reads one event and returns the text that it adds. It returns errStop if the answer is complete.
 	event(name string, data []byte) (piece string, err error)
-	// reply returns what has arrived so far. finished reports whether the model ended it.
+	// reply returns what has arrived so far. finished reports whether the model said why it ended it.
 	reply() (r reply, finished bool)
 }
 
@@ -55,7 +55,6 @@ type pieces struct {
 	calls []*callPieces
 	stop  string
 	usage llm.Usage
-	done  bool
 
 	refused bool // the API's refusal field was set
 }
@@ -73,7 +72,7 @@ func (p *pieces) reply() (r reply, finished bool) {
 	if r.text == "" && len(r.calls) == 0 && p.refused {
 		r.stop = stopFiltered
 	}
-	return r, p.done || p.stop != ""
+	return r, p.stop != ""
 }
 
 // transport is a connection pool that providers share.

@@ -243,7 +243,6 @@ func (openAI) events() streamReader {
 
 func (s *openAIStream) event(_ string, data []byte) (string, error) {
 	if string(data) == doneMark {
-		s.done = true
 		return "", errStop
 	}
 	a := &s.read

@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	errStop  = errors.New("enough") // makes readEvents return nil
+	errStop  = errors.New("enough") // the answer is complete, or too long
 	errEvent = errors.New("an event of the stream is too long")
 )
 
@@ -31,8 +31,8 @@ const doneMark = "[DONE]"
 
 // readEvents reads a stream of server-sent events and calls each with an event's name and data, which are valid until
 // each returns. If the data are a complete JSON value, any further line ends the event, because some servers omit the
-// blank line. The end of the stream ends the last event. readEvents returns nil at the end of the stream and when each
-// returns errStop. An error of the stream itself wraps errCut.
+// blank line. The end of the stream ends the last event. readEvents returns the first error of each. An error of the
+// stream itself wraps errCut.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
@@ -60,11 +60,7 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 		line := lines.Bytes()
 		if !more || len(line) == 0 || isComplete() {
 			if len(data) > 0 {
-				err := each(name, data)
-				if errors.Is(err, errStop) {
-					return nil
-				}
-				if err != nil {
+				if err := each(name, data); err != nil {
 					return err
 				}
 			}

@@ -42,7 +42,7 @@ func TestReadEvents(t *testing.T) {
 func TestReadEventsStopsAndIsBounded(t *testing.T) {
 	n := 0
 	err := readEvents(strings.NewReader("data: 1\n\ndata: 2\n\n"), func(string, []byte) error { n++; return errStop })
-	if err != nil || n != 1 {
+	if !errors.Is(err, errStop) || n != 1 {
 		t.Errorf("got %d events, %v", n, err)
 	}
 	long := "data: \"" + strings.Repeat("x", maxEvent+100)
