@@ -156,7 +156,8 @@ func (c *Chain) Ask(ctx context.Context, q core.Question) (llm.Answer, error) {
 	defer held.release()
 	links, last := c.order(q.Path)
 	var failed []*llm.Error
-	for round := range maxRounds {
+	const rounds = 2 // in the second one, those that may have recovered are asked
+	for round := range rounds {
 		if round > 0 {
 			links = c.recovered(ctx, links, failed)
 		}
@@ -196,9 +197,6 @@ func isRefused(failed []*llm.Error) bool {
 	byModel := func(e *llm.Error) bool { return e.Kind == llm.ErrorRefused && !errors.Is(e, errSpent) }
 	return slices.ContainsFunc(failed, byModel) && joinErrors(failed).Kind == llm.ErrorRefused
 }
-
-// maxRounds is how often an engine is asked in total if it may have recovered.
-const maxRounds = 2
 
 // recovered returns the links that may recover from their errors, after waiting until the first of them may have.
 // It returns none if that would take longer than Options.Patience.
@@ -285,17 +283,15 @@ type Probe struct {
 	Err    error // nil: it answers
 }
 
-// probeTime is how long an engine may take for one token. Some have to load their model first.
-const probeTime = 30 * time.Second
-
 // Probe asks every engine but the offline one for one token. Lists of models would not do: not every
 // server has one, and they differ in what they list.
 func (c *Chain) Probe(ctx context.Context) []Probe {
+	const limit = 30 * time.Second // some have to load their model first
 	var probes []Probe
 	for _, l := range c.links {
 		r := l.model.(*remote) // all links are
 		cfg := r.cfg
-		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, probeTime)
+		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, limit)
 		short, err := newRemote(cfg, r.transport)
 		if err == nil {
 			hello := []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}

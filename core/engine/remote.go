@@ -99,16 +99,12 @@ func (r *remote) learnSize(request llm.Request, err error) error {
 // refusedForm lists the statuses after which the next form of the request may succeed.
 var refusedForm = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}
 
-// maxBroken is how many requests in a row must fail with status 500 and succeed without a schema
-// before schemas are no longer sent. A single one may be chance.
-const maxBroken = 3
-
 // rememberForm remembers the form in which a request succeeded that began in the form begin.
 func (r *remote) rememberForm(m, begin requestForm, broke bool) {
 	switch {
 	case !broke:
 		r.broken.Store(0)
-	case r.broken.Add(1) < maxBroken:
+	case r.broken.Add(1) < 3: // status 500 with a schema, and success without, may be chance
 		return
 	}
 	if m != begin {

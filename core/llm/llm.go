@@ -171,17 +171,12 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Limits of FindObjects.
-const (
-	maxSearched = 64 << 10 // bytes
-	maxStarts   = 64       // opening brackets that are tried
-)
-
 // FindObjects calls use for the JSON objects in an answer, in order. If use returns false for
 // one, FindObjects tries those inside of it.
 func FindObjects(answer string, use func(object json.RawMessage) bool) {
-	answer = answer[:min(len(answer), maxSearched)]
-	for range maxStarts {
+	const most, starts = 64 << 10, 64 // bytes that are searched, opening brackets that are tried
+	answer = answer[:min(len(answer), most)]
+	for range starts {
 		i := strings.IndexByte(answer, '{')
 		if i < 0 {
 			return

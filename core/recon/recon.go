@@ -66,18 +66,13 @@ func nonEmpty(hints ...hint.Hint) []hint.Hint {
 	return slices.DeleteFunc(hints, func(h hint.Hint) bool { return h.Text == "" })
 }
 
-// Conditions for a clear language of a longer text.
-const (
-	clearMin  = 3.0 // evidence
-	clearLead = 1.2 // times the evidence for the next language
-)
-
 // LanguageOf returns the language of the beginning of a text of several sentences, or "" if it is not clear.
 func (l *Local) LanguageOf(text string) string {
+	const least, lead = 3.0, 1.2 // evidence, and times that for the next language
 	l.prepare()
 	e := l.detector.read(text).evidence
 	at, next := e.best()
-	if e[at] < clearMin || e[at] < clearLead*next {
+	if e[at] < least || e[at] < lead*next {
 		return ""
 	}
 	return l.detector.tags[at]

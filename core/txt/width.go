@@ -10,9 +10,6 @@ import (
 	"golang.org/x/text/width"
 )
 
-// emojiStyle is the variation selector that shows a character as an emoji.
-const emojiStyle = '\ufe0f'
-
 // Columns returns how many terminal columns a grapheme takes: 0, 1 or 2.
 func Columns(grapheme string) int {
 	if len(grapheme) == 1 {
@@ -26,7 +23,7 @@ func Columns(grapheme string) int {
 	isFlag := first >= '\U0001f1e6' && first <= '\U0001f1ff'
 	switch {
 	case isFlag, kind == width.EastAsianWide, kind == width.EastAsianFullwidth,
-		strings.ContainsRune(grapheme[size:], emojiStyle):
+		strings.ContainsRune(grapheme[size:], '\ufe0f'): // the variation selector for emoji
 		return 2
 	case unicode.In(first, unicode.Mn, unicode.Me, unicode.Cf, unicode.Cc):
 		return 0

@@ -60,12 +60,10 @@ func (s reminderReplies) listed(m understood, raw json.RawMessage) plan {
 // maxCancelled is how many reminders are cancelled at once: a plan may have no more steps.
 const maxCancelled = 30
 
-const maxShown = 20
-
 // rows lists reminders, one on each line, and says how many more there are.
 func (s reminderReplies) rows(all []reminder, more int) string {
 	var b strings.Builder
-	shown := min(len(all), maxShown)
+	shown := min(len(all), 20)
 	for i, r := range all[:shown] {
 		fmt.Fprintf(&b, "\n%d. %s%s: %s", i+1, s.moment(r.at()), s.otherZone(r), clipForeign(r.Text))
 		if r.Repeat != "" {

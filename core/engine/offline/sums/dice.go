@@ -9,17 +9,11 @@ import (
 	"synthbot/core/txt"
 )
 
-// Limits of a roll.
-const (
-	maxDice  = 20
-	maxSides = 1000
-)
-
 // Roll is a roll of dice, such as "2d6+3".
 type Roll struct{ N, Sides, Plus int }
 
 // OK reports whether the numbers of dice and sides are within the limits.
-func (r Roll) OK() bool { return r.N >= 1 && r.N <= maxDice && r.Sides >= 2 && r.Sides <= maxSides }
+func (r Roll) OK() bool { return r.N >= 1 && r.N <= 20 && r.Sides >= 2 && r.Sides <= 1000 }
 
 // String returns the roll in the notation of players.
 func (r Roll) String() string {

@@ -362,14 +362,12 @@ func (p *sum) root(value *big.Rat) *big.Rat {
 	if value.Sign() < 0 {
 		return p.fail(ErrNegative)
 	}
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(rootDigits), nil)
+	const digits = 60 // exact decimals of a square root
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(digits), nil)
 	scaled := new(big.Int).Mul(value.Num(), new(big.Int).Mul(scale, scale))
 	scaled.Quo(scaled, value.Denom())
 	return new(big.Rat).SetFrac(scaled.Sqrt(scaled), scale)
 }
-
-// rootDigits is how many decimals of a square root are exact.
-const rootDigits = 60
 
 // measure is a unit, with its factor and, for temperatures, its zero, in the base unit of its kind.
 type measure struct {

@@ -125,9 +125,6 @@ func Language(rules string) string {
 	return LanguageCode(m[1])
 }
 
-// logins are account names that do not name a person.
-var logins = []string{"root", "admin", "administrator", "user"}
-
 // Speakable returns the first word of a name if an answer may contain it, or else "". Names come
 // from users and must not bring in messages or markup.
 func Speakable(name string) string {
@@ -136,7 +133,7 @@ func Speakable(name string) string {
 		return ""
 	}
 	name = fields[0]
-	letters := 0
+	letters, logins := 0, []string{"root", "admin", "administrator", "user"}
 	for _, r := range name {
 		if unicode.IsLetter(r) {
 			letters++
