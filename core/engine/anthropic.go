@@ -130,13 +130,6 @@ func blocksOf(m llms.MessageContent) (blocks []block) {
 	return blocks
 }
 
-type anthropicUsage struct {
-	In      int `json:"input_tokens"`
-	Out     int `json:"output_tokens"`
-	Created int `json:"cache_creation_input_tokens"`
-	Read    int `json:"cache_read_input_tokens"`
-}
-
 // anthropicBlock is a part of an answer. Blocks of other types than text and tool_use are ignored.
 type anthropicBlock struct {
 	Type  string          `json:"type"`
@@ -149,7 +142,12 @@ type anthropicBlock struct {
 // anthropicStream assembles an answer from its events. It skips thinking and unknown blocks.
 type anthropicStream struct {
 	pieces
-	counts anthropicUsage
+	counts struct {
+		In      int `json:"input_tokens"`
+		Out     int `json:"output_tokens"`
+		Created int `json:"cache_creation_input_tokens"`
+		Read    int `json:"cache_read_input_tokens"`
+	}
 }
 
 func (anthropicWire) events() streamReader { return new(anthropicStream) }

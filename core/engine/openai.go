@@ -205,26 +205,22 @@ type openAIMessage struct {
 	} `json:"tool_calls"`
 }
 
-type openAIUsage struct {
-	In      int `json:"prompt_tokens"`
-	Out     int `json:"completion_tokens"`
-	Details struct {
-		Cached int `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-}
-
 // openAIAnswer is a complete answer, with messages, or one event of a stream, with deltas.
 type openAIAnswer struct {
-	Choices []openAIChoice  `json:"choices"`
-	Usage   *openAIUsage    `json:"usage"`
-	Error   json.RawMessage `json:"error"`
-}
-
-type openAIChoice struct {
-	Index   int           `json:"index"`
-	Message openAIMessage `json:"message"`
-	Delta   openAIMessage `json:"delta"`
-	Finish  string        `json:"finish_reason"`
+	Choices []struct {
+		Index   int           `json:"index"`
+		Message openAIMessage `json:"message"`
+		Delta   openAIMessage `json:"delta"`
+		Finish  string        `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		In      int `json:"prompt_tokens"`
+		Out     int `json:"completion_tokens"`
+		Details struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	} `json:"usage"`
+	Error json.RawMessage `json:"error"`
 }
 
 // openAIStream assembles an answer from its events. It decodes all events into the same memory.

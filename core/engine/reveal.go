@@ -331,15 +331,13 @@ func (r *Reveal) open(bracket byte, top *level) {
 		next.role = roleRoot
 	case top.role == roleSteps && !list:
 		next.role, next.step = roleStep, new(step)
-	case ofStep && !list && slices.Contains(payloadKeys, top.key):
+	case ofStep && !list && slices.Contains([]string{"payload", "params", "actioninput", "arguments"}, top.key):
 		next.role = rolePayload
 	case ofStep:
 		top.mark()
 	}
 	r.levels = append(r.levels, next)
 }
-
-var payloadKeys = []string{"payload", "params", "actioninput", "arguments"}
 
 // mark marks the step as conditional if the current key of l decides whether it runs.
 func (l *level) mark() {

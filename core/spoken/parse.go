@@ -349,7 +349,14 @@ func (p *parser) readDay() bool {
 	if !ok {
 		return false
 	}
-	more := p.furtherWeekdays()
+	var more []int
+	p.try(func() bool {
+		if p.skip(and) {
+			p.skip(the, on)
+			more = p.weekdays()
+		}
+		return more != nil
+	})
 	if more != nil && p.said.rule == nil { // on mondays and thursdays
 		p.said.rule = &rule{unit: aWeek, n: 1, weekdays: append([]int{int(d)}, more...)}
 		return true
@@ -358,18 +365,6 @@ func (p *parser) readDay() bool {
 	other := func(t token) bool { return slices.Contains(t.senses, sense{next, 1}) }
 	p.said.day = &dayWord{kind: weekday, value: int(d), other: slices.ContainsFunc(p.tokens[from:p.at], other)}
 	return true
-}
-
-// furtherWeekdays reads "and thursday".
-func (p *parser) furtherWeekdays() (days []int) {
-	p.try(func() bool {
-		if p.skip(and) {
-			p.skip(the, on)
-			days = p.weekdays()
-		}
-		return days != nil
-	})
-	return days
 }
 
 // readPart reads "in the evening".

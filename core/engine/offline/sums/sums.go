@@ -127,7 +127,7 @@ func lex(text string, w *Words) (tokens []token) {
 			}
 			more := tokensOf(op)
 			for j := range more {
-				inNumber := op == hyphen || slices.Contains(ands, text[i:i+n])
+				inNumber := op == hyphen || slices.Contains([]string{"and", "und", "et", "y", "e"}, text[i:i+n])
 				more[j].word = inNumber || unicode.IsLetter(r) && more[j].number != nil
 			}
 			tokens = append(tokens, more...)
@@ -136,9 +136,6 @@ func lex(text string, w *Words) (tokens []token) {
 	}
 	return tokens
 }
-
-// ands are the words within numbers such as "vingt et un".
-var ands = []string{"and", "und", "et", "y", "e"}
 
 func isDigit(text string, i int) bool {
 	return i >= 0 && i < len(text) && unicode.IsDigit(rune(text[i]))
