@@ -48,7 +48,6 @@ type anthropicTurn struct {
 	Content []block `json:"content"`
 }
 
-// block is a part of a message. What it holds depends on its type.
 type block struct {
 	Type    string            `json:"type"`
 	Text    string            `json:"text,omitempty"`

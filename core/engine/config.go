@@ -100,7 +100,6 @@ func (c Config) Check() error {
 	return errors.Join(faults...)
 }
 
-// endpoint returns the base address of the API.
 func (c Config) endpoint(p preset) (string, error) {
 	if c.BaseURL == "" {
 		if p.base == "" {

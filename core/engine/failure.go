@@ -55,7 +55,6 @@ func (e *httpError) Is(target error) bool {
 	return target == errOutputLimit && e.status == http.StatusBadRequest && said
 }
 
-// readHTTPError makes an httpError of a response and the beginning of its body.
 func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {
 	e := cmp.Or(parseErrorBody(body), plainError(string(body)))
 	e.text = cmp.Or(e.text, http.StatusText(r.StatusCode))

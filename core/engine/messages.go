@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -60,7 +61,6 @@ func textParts(texts ...string) (parts []llms.ContentPart) {
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// toolsOf converts the tools of a request to langchaingo's.
 func toolsOf(r llm.Request, names map[string]string) (tools []llms.Tool) {
 	for _, t := range r.Tools {
 		schema := t.Schema
@@ -101,8 +101,5 @@ func toolNames(from []llm.Tool) map[string]string {
 }
 
 func apiName(names map[string]string, name string) string {
-	if plain, ok := names[name]; ok {
-		return plain
-	}
-	return strings.ReplaceAll(name, ".", "_")
+	return cmp.Or(names[name], strings.ReplaceAll(name, ".", "_"))
 }

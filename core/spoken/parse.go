@@ -120,7 +120,6 @@ func (p *parser) accept(kinds ...kind) bool {
 	return i >= 0
 }
 
-// acceptValue reads a token of a kind with a value. It reports whether there was one.
 func (p *parser) acceptValue(k kind, value int) bool {
 	_, ok := p.integer(k, value, value)
 	return ok

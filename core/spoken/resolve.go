@@ -177,7 +177,6 @@ func (d *dayWord) dates(now time.Time) (list []time.Time) {
 	return list
 }
 
-// repeated returns the first time of a repeated one, and the rule.
 func (r *Reader) repeated(s said, now time.Time) (When, error) {
 	rule := *s.rule
 	if rule.unit < anHour || rule.n < 1 || rule.n > 1000 {

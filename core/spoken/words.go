@@ -11,7 +11,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// word is a word of a text with its offsets.
 type word struct {
 	fold       string
 	start, end int
@@ -261,7 +260,6 @@ type sense struct {
 	value float64
 }
 
-// lexicon holds the phrases of one language.
 type lexicon struct {
 	phrases map[string][][]sense // by folded phrase: the senses of each word that it means
 	longest int                  // number of words in the longest phrase

@@ -162,7 +162,6 @@ func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
-// selfReplies answers questions about the bot.
 type selfReplies struct{ *speaker }
 
 func (s selfReplies) tastes(m understood) string { return cmp.Or(s.say(m.topic), s.say("nolist")) }

@@ -83,11 +83,9 @@ func (s noteReplies) aboutUser(text string) (all, some bool) {
 
 // recall answers questions about what users said. It plans a search, whose result the next round answers with.
 func (s noteReplies) recall(m understood) plan {
-	if m.topic == "recall" {
-		found := s.fromPrompt(m.rest(), 1)
-		if found != "" {
-			return s.speak("query", s.say("recalled", "found", found))
-		}
+	found := s.fromPrompt(m.rest(), 1)
+	if m.topic == "recall" && found != "" {
+		return s.speak("query", s.say("recalled", "found", found))
 	}
 	text := clipForeign(m.rest())
 	if m.topic == "whois" && text == "" { // where do I live?

@@ -14,7 +14,6 @@ import (
 	"synthbot/core/txt"
 )
 
-// orderReader reads requests for reminders.
 type orderReader struct{ *speaker }
 
 // order is a request for a reminder, as far as it is understood.

@@ -46,7 +46,6 @@ func (s *speaker) speak(intent, text string, further ...step) plan {
 	return p
 }
 
-// output is the outcome of one action.
 type output struct {
 	Action  string          `json:"action"`
 	Outcome string          `json:"outcome"`

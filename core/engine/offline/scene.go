@@ -150,10 +150,7 @@ func (s *scene) message() string {
 	return txt.ClipBytes(text, 1000)
 }
 
-func (s *scene) has(action string) bool {
-	_, ok := s.actions[action]
-	return ok
-}
+func (s *scene) has(action string) bool { return s.actions[action] != nil }
 
 // messageAction returns the interface's message action, or "".
 func (s *scene) messageAction() string {

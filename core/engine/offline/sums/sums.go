@@ -467,9 +467,7 @@ func convertWords(text string) (words []string) {
 
 // ReadWord reads a number, in digits or in words.
 func ReadWord(word string, w *Words) *big.Rat {
-	if text, ok := w.Numbers[word]; ok {
-		word = text
-	}
+	word = cmp.Or(w.Numbers[word], word)
 	above, below, isFraction := strings.Cut(word, "/")
 	if isFraction {
 		a, b := ReadWord(above, w), ReadWord(below, w)
