@@ -372,9 +372,7 @@ func (t *reservation) spentError(a allowance, tokens int64) error {
 	y, m, d := t.now.Date()
 	resets := time.Date(y, m, d+1, 0, 0, 0, 0, t.now.Location())
 	after := resets.Sub(t.now)
-	spent := &SpentError{
-		Scope: a.scope, Limit: a.limit, Spent: a.spent, Wanted: tokens, Resets: resets, After: after,
-	}
+	spent := &SpentError{Scope: a.scope, Limit: a.limit, Spent: a.spent, Wanted: tokens, Resets: resets, After: after}
 	return &llm.Error{Kind: llm.ErrorRefused, After: after, Err: spent}
 }
 

@@ -123,6 +123,4 @@ func sameWord(a, b string) bool {
 }
 
 // Enough returns how many of so many query words a text must contain to be a good match.
-func Enough(words int) int {
-	return min(1+(words-1)/4, 3)
-}
+func Enough(words int) int { return min(1+(words-1)/4, 3) }

@@ -256,9 +256,7 @@ func betweenDigits(text string, i int) bool {
 }
 
 // inOneWord reports whether two adjacent characters belong to one word. For scripts without spaces it returns false.
-func inOneWord(a, b rune) bool {
-	return isWord(a) && isWord(b) && !isUnspaced(a) && !isUnspaced(b)
-}
+func inOneWord(a, b rune) bool { return isWord(a) && isWord(b) && !isUnspaced(a) && !isUnspaced(b) }
 
 func isUnspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,

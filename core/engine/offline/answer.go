@@ -75,9 +75,7 @@ func (s *speaker) reply(m understood) plan {
 	return s.speak(k.intent, s.answer(m))
 }
 
-func (s *speaker) answer(m understood) string {
-	return s.kinds[m.topic].says(s, m)
-}
+func (s *speaker) answer(m understood) string { return s.kinds[m.topic].says(s, m) }
 
 func (s *speaker) wording(m understood) string { return s.say(m.topic) }
 

@@ -203,9 +203,7 @@ func (s reminderReplies) matching(text string, all []reminder) []reminder {
 func (s reminderReplies) cancelled(outputs []output) plan {
 	var gone []string
 	for _, o := range outputs {
-		var c struct {
-			Cancelled reminder `json:"cancelled"`
-		}
+		var c struct{ Cancelled reminder }
 		if o.Action == actionCancel && json.Unmarshal(o.Output, &c) == nil {
 			gone = append(gone, clipForeign(c.Cancelled.Text))
 		}

@@ -57,10 +57,8 @@ func (s chanceReplies) roll(m understood) plan {
 
 func (s chanceReplies) rolled(raw json.RawMessage) string {
 	var r struct {
-		Rolls []struct {
-			Faces []int `json:"faces"`
-		} `json:"rolls"`
-		Total int `json:"total"`
+		Rolls []struct{ Faces []int }
+		Total int
 	}
 	_ = json.Unmarshal(raw, &r)
 	result := strconv.Itoa(r.Total)

@@ -135,9 +135,7 @@ type note struct {
 }
 
 func readNotes(raw json.RawMessage) []note {
-	var found struct {
-		Memories []note `json:"memories"`
-	}
+	var found struct{ Memories []note }
 	if json.Unmarshal(raw, &found) == nil {
 		return found.Memories
 	}

@@ -36,14 +36,11 @@ type payload struct {
 		ID       string `json:"message_id"`
 		Username string `json:"username"`
 	} `json:"source"`
-	Timestamp time.Time `json:"timestamp"`
-	Messages  []struct {
-		From string `json:"from"`
-		Text string `json:"text"`
-	} `json:"messages"`
-	Image       json.RawMessage   `json:"image"`
-	Video       json.RawMessage   `json:"video"`
-	Attachments []json.RawMessage `json:"attachments"`
+	Timestamp   time.Time                     `json:"timestamp"`
+	Messages    []struct{ From, Text string } `json:"messages"`
+	Image       json.RawMessage               `json:"image"`
+	Video       json.RawMessage               `json:"video"`
+	Attachments []json.RawMessage             `json:"attachments"`
 }
 
 type line struct {
@@ -77,9 +74,7 @@ func readScene(r llm.Request) (s *scene, ok bool) {
 
 func (s *scene) readSystem(parts []string) {
 	for i, part := range parts {
-		var catalogue struct {
-			Actions map[string]json.RawMessage `json:"actions"`
-		}
+		var catalogue struct{ Actions map[string]json.RawMessage }
 		if json.Unmarshal([]byte(part), &catalogue) == nil && catalogue.Actions != nil {
 			s.actions = catalogue.Actions
 			continue
@@ -96,12 +91,10 @@ func (s *scene) readSystem(parts []string) {
 func (s *scene) readUser(text string) bool {
 	var m struct {
 		Context struct {
-			History  []line            `json:"history_current_chat"`
-			Memories []json.RawMessage `json:"memories"`
-			People   []json.RawMessage `json:"participants"`
-			Recon    struct {
-				Language string `json:"language"`
-			} `json:"recon"`
+			History   []line                    `json:"history_current_chat"`
+			Memories  []json.RawMessage         `json:"memories"`
+			People    []json.RawMessage         `json:"participants"`
+			Recon     struct{ Language string } `json:"recon"`
 			Reminders struct {
 				Zone string `json:"person_zone"`
 			} `json:"reminders"`
