@@ -165,24 +165,17 @@ func (s *speaker) readSecond(b *phrases.Book, first understood, text string, fro
 // understandAll reads a message with each book in turn, then again with typing errors corrected. The first reading
 // that covers the whole message wins, or else the first that finds a task in it.
 func (s *speaker) understandAll(text string) (best understood) {
-	greets := false
-	for _, correct := range []bool{false, true} {
-		for i, b := range s.books {
-			if correct && i > 0 {
-				break // errors are corrected in the user's own language only
-			}
-			u := s.readWith(b, text, correct)
-			switch {
-			case u.whole && u.topic != "":
-				return u
-			case best.book == nil && u.topic != "" && !s.kinds[u.topic].isSmallTalk():
-				best = u
-			}
-			greets = greets || u.greets
+	for i := range len(s.books) + 1 {
+		correct := i == len(s.books) // only in the user's own language, which is the first one
+		u := s.readWith(s.books[i%len(s.books)], text, correct)
+		switch {
+		case u.whole && u.topic != "":
+			return u
+		case best.book == nil && u.topic != "" && !s.kinds[u.topic].isSmallTalk():
+			best = u
+		case best.book == nil:
+			best.greets = best.greets || u.greets
 		}
-	}
-	if best.book == nil {
-		best.greets = greets
 	}
 	return best
 }

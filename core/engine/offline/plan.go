@@ -86,17 +86,14 @@ func (s *speaker) answerOutputs(m understood) plan {
 	}
 	var found []string
 	for _, o := range slices.Backward(d.Outputs) {
-		switch o.Action {
-		case actionList:
-			if d.Outputs[0].Action != actionSearch {
-				return reminderReplies{s}.listed(m, o.Output)
-			}
+		switch {
+		case o.Action == actionList && d.Outputs[0].Action != actionSearch:
+			return reminderReplies{s}.listed(m, o.Output)
+		case o.Action == actionList, o.Action == actionSearch:
 			return noteReplies{s}.found(m, d.Outputs)
-		case actionSearch:
-			return noteReplies{s}.found(m, d.Outputs)
-		case actionRemind:
+		case o.Action == actionRemind:
 			return s.speak("", reminderReplies{s}.reminded(o.Output))
-		case actionCancel:
+		case o.Action == actionCancel:
 			set := slices.IndexFunc(d.Outputs, func(o output) bool { return o.Action == actionRemind })
 			if set >= 0 { // the reminder was moved
 				return s.speak("", reminderReplies{s}.reminded(d.Outputs[set].Output))

@@ -2,6 +2,7 @@
 package slips
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,20 +22,15 @@ func Correct(fold string, known map[string]bool) string {
 	if n < 4 || fold[0] <= '9' {
 		return fold
 	}
-	var meant []string
+	meant := ""
 	for word := range known {
 		d := len(word) - n
-		if d*d > 1 || len(word) < 5 && d != 0 || n == 4 && !sameLetters(fold, word) {
-			continue
-		}
-		if txt.Distance(fold, word) == 1 {
-			meant = append(meant, word)
+		isNear := d*d <= 1 && (len(word) >= 5 || d == 0) && (n > 4 || sameLetters(fold, word))
+		if isNear && (meant == "" || word < meant) && txt.Distance(fold, word) == 1 {
+			meant = word
 		}
 	}
-	if len(meant) == 0 {
-		return fold
-	}
-	return slices.Min(meant)
+	return cmp.Or(meant, fold)
 }
 
 func sameLetters(a, b string) bool {

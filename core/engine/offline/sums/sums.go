@@ -418,11 +418,9 @@ func convert(text string, w *Words) (Answer, bool) {
 		if fills && i+1 < len(words) && (i == 0 || ReadWord(words[i-1], w) == nil) {
 			ok = false // "in" is not an inch
 		}
-		if ok && n == nil && len(units) < 2 {
-			units = append(units, measures()[u])
-			continue
-		}
 		switch {
+		case ok && n == nil && len(units) < 2:
+			units = append(units, measures()[u])
 		case n != nil && number == nil:
 			number, numberAt = n, len(units)
 		case !fills:
