@@ -57,8 +57,7 @@ func (c *call) sampling() sampling {
 	return s
 }
 
-// openAIRequest is the body of a request without response_format, which is written before it, and
-// messages, which are written after it.
+// openAIRequest is the body of a request without response_format and messages, which are written after it.
 type openAIRequest struct {
 	sampling
 	Effort           string          `json:"reasoning_effort,omitempty"`
@@ -70,13 +69,6 @@ type openAIRequest struct {
 }
 
 func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, with llms.CallOptions) error {
-	switch c.form { // written first because it rarely changes; valid JSON already
-	case formStrict, formSchema:
-		const format = `{"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
-		fmt.Fprintf(b, format, c.form == formStrict, c.request.Schema)
-	case formObject:
-		b.WriteString(`{"response_format":{"type":"json_object"}`)
-	}
 	r := openAIRequest{sampling: c.sampling(), MaxTokens: with.MaxTokens, Tools: with.Tools}
 	if o.completionTokens {
 		r.MaxTokens, r.CompletionTokens = 0, with.MaxTokens
@@ -90,14 +82,17 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 	if len(with.Tools) > 0 {
 		r.ToolChoice = "auto"
 	}
-	head := b.Len()
 	if err := encode(b, r); err != nil {
 		return err
 	}
-	if head > 0 {
-		b.Bytes()[head] = ',' // in place of r's opening brace
-	}
 	b.Truncate(b.Len() - len("}"))
+	switch c.form {
+	case formStrict, formSchema: // the schema is valid JSON already
+		const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
+		fmt.Fprintf(b, format, c.form == formStrict, c.request.Schema)
+	case formObject:
+		b.WriteString(`,"response_format":{"type":"json_object"}`)
+	}
 	b.WriteString(`,"messages":[`)
 	for i, m := range messages {
 		if i > 0 {
