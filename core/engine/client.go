@@ -127,11 +127,7 @@ const (
 func encode(b *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - len("\n"))
-	return nil
+	return encoder.Encode(value)
 }
 
 // post sends a request and returns the response. Every status but 200 is an error, also a redirect, which

@@ -85,7 +85,7 @@ func (o openAI) write(b *bytes.Buffer, c *call, messages []llms.MessageContent, 
 	if err := encode(b, r); err != nil {
 		return err
 	}
-	b.Truncate(b.Len() - len("}"))
+	b.Truncate(b.Len() - len("}\n"))
 	switch c.form {
 	case formStrict, formSchema: // the schema is valid JSON already
 		const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"plan","strict":%t,"schema":%s}}`
