@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -297,7 +299,10 @@ func (c *Chain) Probe(ctx context.Context) []Probe {
 			hello := []llm.Utterance{{Role: llm.RoleUser, Text: "Hello"}}
 			_, err = short.Generate(ctx, llm.Request{Messages: hello})
 		}
-		if errors.Is(err, errEmptyAnswer) || errors.Is(err, errOutputLimit) {
+		failed, isFailed := errors.AsType[*llm.Error](err)
+		isBadRequest := isFailed && failed.Status == http.StatusBadRequest
+		isLimited := isBadRequest && strings.Contains(err.Error(), "output limit was reached")
+		if isLimited || errors.Is(err, errEmptyAnswer) {
 			err = nil // a single token may have no visible text
 		}
 		probes = append(probes, Probe{l.name, err})

@@ -136,11 +136,7 @@ func (p *provider) post(
 	ctx context.Context, path string, write func(body *bytes.Buffer) error,
 ) (r *http.Response, begun bool, err error) {
 	var sent atomic.Bool
-	written := func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			sent.Store(true)
-		}
-	}
+	written := func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) }
 	again := func(httptrace.GotConnInfo) { sent.Store(false) } // the transport retries on a new connection
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: again, WroteRequest: written})
 	data := new(bytes.Buffer)
@@ -182,7 +178,7 @@ func (p *provider) post(
 func readBody(response *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCut, err)
+		return nil, fmt.Errorf("the answer was cut off: %w", err)
 	}
 	if len(data) > maxBody {
 		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, maxBody)

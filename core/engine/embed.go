@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -80,8 +79,6 @@ func (e *Embedder) batch(ctx context.Context, texts []string) (vectors [][]float
 	return nil, failed
 }
 
-var errVectors = errors.New("the vectors do not match the texts")
-
 // shorten cuts long texts and replaces blank ones, which servers refuse, by a dot.
 func shorten(texts []string) []string {
 	short := make([]string, len(texts))
@@ -119,13 +116,13 @@ func readVectors(response *http.Response, n int) (ordered [][]float32, err error
 		return nil, parseErrorValue(answer.Error)
 	}
 	if len(answer.Data) != n {
-		return nil, fmt.Errorf("%w: %d of %d came", errVectors, len(answer.Data), n)
+		return nil, fmt.Errorf("the vectors do not match the texts: %d of %d came", len(answer.Data), n)
 	}
 	sorting.SortStable(answer.Data, func(a, b vector) int { return cmp.Compare(a.Index, b.Index) })
 	for _, d := range answer.Data {
 		size := len(d.Embedding)
 		if size == 0 || size > embedSizes || size != len(answer.Data[0].Embedding) {
-			return nil, fmt.Errorf("%w: a length of %d", errVectors, size)
+			return nil, fmt.Errorf("the vectors do not match the texts: a length of %d", size)
 		}
 		ordered = append(ordered, d.Embedding)
 	}

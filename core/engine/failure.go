@@ -25,12 +25,10 @@ var (
 	errEmptyAnswer = errors.New("the answer is empty")
 	errNoAnswer    = errors.New("the body is not an answer of this API")
 	errTooLarge    = errors.New("the answer is too large")
-	errCut         = errors.New("the answer was cut off")
-	errPanic       = errors.New("asking panicked")
 	errPaused      = errors.New("not asked: the server asked for a pause")
+	errPanic       = errors.New("asking panicked")
 	errTripped     = errors.New("not asked: it failed too often in a row")
 	errTimeout     = errors.New("no answer in time")
-	errOutputLimit = errors.New("the token limit was reached before the first word")
 )
 
 // httpError is a response with a status other than 200, or an error in an answer with status 200.
@@ -47,12 +45,6 @@ func (e *httpError) Error() string {
 		return e.code + ": " + e.text
 	}
 	return e.text
-}
-
-// Is matches errOutputLimit if the server reports that the model reached it.
-func (e *httpError) Is(target error) bool {
-	said := strings.Contains(e.text, "output limit was reached")
-	return target == errOutputLimit && e.status == http.StatusBadRequest && said
 }
 
 func readHTTPError(r *http.Response, body []byte, now time.Time) *httpError {

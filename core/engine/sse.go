@@ -31,8 +31,7 @@ const doneMark = "[DONE]"
 
 // readEvents reads a stream of server-sent events and calls each with an event's name and data, which are valid until
 // each returns. If the data are a complete JSON value, any further line ends the event, because some servers omit the
-// blank line. The end of the stream ends the last event. readEvents returns the first error of each. An error of the
-// stream itself wraps errCut.
+// blank line. The end of the stream ends the last event. readEvents returns the first error of each.
 func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(io.LimitReader(r, maxStream))
 	lines.Buffer(make([]byte, 0, usualEvent), maxEvent)
@@ -52,10 +51,10 @@ func readEvents(r io.Reader, each func(name string, data []byte) error) error {
 	for more := true; more; {
 		more = lines.Scan()
 		if errors.Is(lines.Err(), bufio.ErrTooLong) || len(data) > maxEvent {
-			return fmt.Errorf("%w: %w", errCut, errEvent)
+			return fmt.Errorf("the answer was cut off: %w", errEvent)
 		}
 		if lines.Err() != nil {
-			return fmt.Errorf("%w: stream: %w", errCut, lines.Err())
+			return fmt.Errorf("the answer was cut off: stream: %w", lines.Err())
 		}
 		line := lines.Bytes()
 		if !more || len(line) == 0 || isComplete() {
