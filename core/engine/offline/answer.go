@@ -41,7 +41,6 @@ func (s *speaker) plan() plan {
 func (s *speaker) meaning() understood {
 	m := s.understand(s.message())
 	s.book = cmp.Or(m.book, s.book)
-	s.values = s.facts()
 	here := contextReader{s}
 	for _, read := range []func(understood) (hit, bool){
 		here.answerToQuestion, here.correction, here.refusal, here.choice,
@@ -165,8 +164,8 @@ type selfReplies struct{ *speaker }
 func (s selfReplies) tastes(m understood) string { return cmp.Or(s.say(m.topic), s.say("nolist")) }
 
 func (s selfReplies) who(m understood) string {
-	s.values["likes"] = s.inLanguage(s.values["likes"])
-	return cmp.Or(s.say(m.topic), s.say("whobare"))
+	likes := s.inLanguage(s.list(s.persona.Likes))
+	return cmp.Or(s.say(m.topic, "likes", likes), s.say("whobare", "likes", likes))
 }
 
 func (s selfReplies) whetherBot(m understood) string {

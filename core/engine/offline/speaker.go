@@ -2,7 +2,6 @@ package offline
 
 import (
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -23,13 +22,12 @@ type speaker struct {
 	now      time.Time
 	standby  bool
 	seed     uint32
-	pick     func(n int) int   // returns a random number below n
-	reader   *spoken.Reader    // takes "at 7" for a time in waking hours
-	morning  *spoken.Reader    // takes "at 7" for 7:00
-	values   map[string]string // what replaces {…} in wordings
-	other    string            // the answer to the other requests
-	greeting string            // precedes the answer
-	strict   bool              // does not answer that a place is unknown
+	pick     func(n int) int // returns a random number below n
+	reader   *spoken.Reader  // takes "at 7" for a time in waking hours
+	morning  *spoken.Reader  // takes "at 7" for 7:00
+	other    string          // the answer to the other requests
+	greeting string          // precedes the answer
+	strict   bool            // does not answer that a place is unknown
 }
 
 func (m *Model) speaker(s *scene) *speaker {
@@ -53,7 +51,6 @@ func (m *Model) speaker(s *scene) *speaker {
 	}
 	sp.reader, sp.morning = m.reader.Waking(), m.reader
 	sp.orderBooks(m.books())
-	sp.values = sp.facts()
 	return sp
 }
 
@@ -128,10 +125,7 @@ func (s *speaker) date(t time.Time) string {
 // say picks a wording of a topic that the bot has not used lately. further holds the names of values that it needs
 // besides the usual ones, each followed by the value. say returns "" if every wording has an unknown value.
 func (s *speaker) say(topic string, further ...string) string {
-	values := s.values
-	if len(further) > 0 {
-		values = maps.Clone(values)
-	}
+	values := s.facts()
 	for pair := range slices.Chunk(further, 2) {
 		values[pair[0]] = pair[1]
 	}
