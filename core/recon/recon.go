@@ -37,7 +37,7 @@ type Local struct {
 	detector *detector
 	tones    *tones
 	heard    *memo[reading]
-	tone     *memo[tone]
+	tone     *memo[string]
 }
 
 // New returns a Local.
@@ -57,8 +57,8 @@ func (l *Local) Recon(_ context.Context, s core.Scene) ([]hint.Hint, error) {
 	of, all := l.tone.in(s.Text), l.tones.conversation(s, l.tone.in)
 	return nonEmpty(
 		hint.Hint{Kind: hint.Language, Text: tag, Priority: priority},
-		hint.Hint{Kind: hint.MessageTone, Text: string(of), Priority: HeardPriority},
-		hint.Hint{Kind: hint.ConversationTone, Text: string(all), Priority: HeardPriority},
+		hint.Hint{Kind: hint.MessageTone, Text: of, Priority: HeardPriority},
+		hint.Hint{Kind: hint.ConversationTone, Text: all, Priority: HeardPriority},
 	), nil
 }
 

@@ -8,9 +8,6 @@ import (
 	"synthbot/core"
 )
 
-// tone is the tone of a text; "" is neutral.
-type tone string
-
 // toneList has a line for each tone, the strongest first: its name, traces that may be anywhere
 // in a text (laughter, emoji), and words in the languages of the detector.
 //
@@ -18,7 +15,7 @@ type tone string
 var toneList string
 
 type tones struct {
-	names  []tone
+	names  []string
 	traces [][]string
 	words  map[string]int // the index of the tone
 }
@@ -32,17 +29,16 @@ func newTones() *tones {
 				t.words[word] = len(t.names)
 			}
 		}
-		t.names, t.traces = append(t.names, tone(fields[0])), append(t.traces, strings.Fields(fields[1]))
+		t.names, t.traces = append(t.names, fields[0]), append(t.traces, strings.Fields(fields[1]))
 	}
 	t.names = append(t.names, "agitated") // the weakest
 	return t
 }
 
-// none is weaker than every tone.
-const none = 1 << 10
-
-func (t *tones) of(text string) tone {
+// of returns the tone of a text; "" is neutral.
+func (t *tones) of(text string) string {
 	text = text[:min(len(text), textMax)]
+	none := len(t.names) // weaker than every tone
 	found := none
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if i, ok := t.words[strings.ToLower(word)]; ok {
@@ -90,8 +86,8 @@ const (
 )
 
 // conversation returns the strongest tone that enough of the latest messages of users have.
-func (t *tones) conversation(s core.Scene, of func(text string) tone) tone {
-	counts := map[tone]int{of(s.Text): 1}
+func (t *tones) conversation(s core.Scene, of func(text string) string) string {
+	counts := map[string]int{of(s.Text): 1}
 	heard := 1
 	for i := len(s.Recent) - 1; i >= 0 && heard < toneSpan; i-- {
 		e := &s.Recent[i]
