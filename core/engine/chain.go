@@ -260,8 +260,8 @@ func asModelError(engine string, err error) *llm.Error {
 	return &llm.Error{Kind: llm.ErrorFatal, Engine: engine, Err: err}
 }
 
-// joinErrors makes one error of all, of which there is at least one. Its kind and After are those of the error that is most likely to go
-// away, because the caller decides by them whether to try again.
+// joinErrors makes one error of all, of which there is at least one. Its kind and After are those of the error that is
+// most likely to go away, because the caller decides by them whether to try again.
 func joinErrors(failed []*llm.Error) *llm.Error {
 	hopes := []llm.ErrorKind{llm.ErrorFatal, llm.ErrorRefused, llm.ErrorTooLong, llm.ErrorRetryLater} // most last
 	lead := *failed[0]
