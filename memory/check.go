@@ -68,6 +68,13 @@ func (c *checker) eachPair(bucket string, look func(k, v []byte) error) {
 	}
 }
 
+// checkTotals adds a fault, unless the totals agree or there are faults already, which change them.
+func (c *checker) checkTotals(agree bool, fault string, totals ...any) {
+	if !agree && len(c.faults) == 0 {
+		c.faults = append(c.faults, fmt.Errorf(fault, totals...))
+	}
+}
+
 // checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the
 // mark.
 func (c *checker) checkEntries() {
@@ -139,9 +146,7 @@ func (c *checker) checkIDs() {
 		return nil
 	})
 	for key, n := range c.withID {
-		if n != 0 && len(c.faults) == 0 {
-			c.faults = append(c.faults, fmt.Errorf("%q: %d entries are not found by their ids", key, n))
-		}
+		c.checkTotals(n == 0, "%q: %d entries are not found by their ids", key, n)
 	}
 }
 
@@ -181,9 +186,7 @@ func (c *checker) checkHeads() {
 		}
 		return nil
 	})
-	if len(c.faults) == 0 && seen != len(c.counts) {
-		c.faults = append(c.faults, fmt.Errorf("places: %d have entries, %d have a head", len(c.counts), seen))
-	}
+	c.checkTotals(seen == len(c.counts), "places: %d have entries, %d have a head", len(c.counts), seen)
 }
 
 // checkFacts checks that the words of each fact lead to it, and that there are no others.
@@ -203,9 +206,7 @@ func (c *checker) checkFacts() {
 		return nil
 	})
 	c.eachPair(bucketWords, func(_, _ []byte) error { n++; return nil })
-	if len(c.faults) == 0 && n != led {
-		c.faults = append(c.faults, fmt.Errorf("words: %d are there, %d lead to a memory", n, led))
-	}
+	c.checkTotals(n == led, "words: %d are there, %d lead to a memory", n, led)
 }
 
 // checkPassages checks that each passage belongs to its document, and that its words lead to it.
@@ -240,10 +241,8 @@ func (c *checker) checkPassages() {
 		return nil
 	})
 	c.eachPair(bucketPassageWords, func(_, value []byte) error { n += len(value) / 2; return nil })
-	if len(c.faults) == 0 && (listed != there || led != n) {
-		c.faults = append(c.faults, fmt.Errorf("passages: documents have %d, %d are there; %d words are there of %d",
-			listed, there, n, led))
-	}
+	c.checkTotals(listed == there && led == n, "passages: documents have %d, %d are there; %d words are there of %d",
+		listed, there, n, led)
 }
 
 // checkVectors checks that each vector belongs to a fact or passage of its origin, and has a sketch.
@@ -279,7 +278,5 @@ func (c *checker) checkVectors() {
 		sketched += len(value) / sketchBytes
 		return nil
 	})
-	if len(c.faults) == 0 && vectors != sketched {
-		c.faults = append(c.faults, fmt.Errorf("sketches: %d are there of %d vectors", sketched, vectors))
-	}
+	c.checkTotals(vectors == sketched, "sketches: %d are there of %d vectors", sketched, vectors)
 }

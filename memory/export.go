@@ -100,10 +100,16 @@ func exportTo(ctx context.Context, db *DB, w io.Writer, path core.Path) error {
 		err = db.view(ctx, func(v *view) error {
 			e.view = v
 			e.writeEntries()
-			writeAll(&e, bucketFacts, decodeFact, e.exportsFact, func(f *core.Fact) row { return row{Memory: f} })
-			writeAll(&e, bucketStates, decodeState, e.exportsState, func(s *stateRow) row { return row{State: s} })
-			writeAll(&e, bucketPlugins, decodeItem, e.exportsItem, func(i *itemRow) row { return row{Item: i} })
-			writeAll(&e, bucketUsage, readUse, e.exportsUse, func(u *Use) row { return row{Use: u} })
+			writeAll(&e, bucketFacts, decodeFact, func(f *core.Fact) (row, bool) {
+				return row{Memory: f}, e.exportsFact(f)
+			})
+			writeAll(&e, bucketStates, decodeState, func(s *stateRow) (row, bool) {
+				return row{State: s}, e.of.covers(s.Path)
+			})
+			writeAll(&e, bucketPlugins, decodeItem, func(i *itemRow) (row, bool) {
+				return row{Item: i}, e.of.coversItem(i.Path, i.Key)
+			})
+			writeAll(&e, bucketUsage, readUse, func(u *Use) (row, bool) { return row{Use: u}, e.of.covers(u.Person) })
 			e.writeJournals()
 			return e.err
 		})
@@ -118,12 +124,11 @@ type exporter struct {
 	err error // the first one of writing
 }
 
-// writeAll writes what belongs to the export of all that a bucket holds.
-func writeAll[T any](e *exporter, bucket string, decode func(k, v []byte) (T, error), belongs func(*T) bool,
-	rowOf func(*T) row) {
+// writeAll writes the rows of what a bucket holds, of those that belong to the export.
+func writeAll[T any](e *exporter, bucket string, decode func(k, v []byte) (T, error), rowOf func(*T) (row, bool)) {
 	for one := range decoded(&e.tx, bucket, nil, nil, decode) {
-		if belongs(&one) {
-			e.write(rowOf(&one))
+		if r, belongs := rowOf(&one); belongs {
+			e.write(r)
 		}
 	}
 }
@@ -174,14 +179,6 @@ func (e *exporter) exportsFact(f *core.Fact) bool {
 	}
 	return e.of.concernsFact(*f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
 }
-
-func (e *exporter) exportsState(s *stateRow) bool { return e.of.covers(s.Path) }
-
-func (e *exporter) exportsItem(i *itemRow) bool {
-	return e.of.covers(i.Path) || e.of.person != "" && i.Key == e.of.path.String()
-}
-
-func (e *exporter) exportsUse(u *Use) bool { return e.of.covers(u.Person) }
 
 // writeJournals writes the journal of the turns that answered a person, or that took place in a
 // private conversation with them.

@@ -95,7 +95,7 @@ func (s *forgetting) deleteItems() error {
 	return deleteWhere(s.ctx, s.db, bucketPlugins, nil, nil, func(k, v []byte) bool {
 		_, rest, _ := bytes.Cut(k, []byte{terminator})
 		path, key, _ := cutOrigin(rest)
-		return s.covers(path) || s.person != "" && string(key) == s.path.String()
+		return s.coversItem(path, string(key))
 	})
 }
 

@@ -96,13 +96,14 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 		if err := checkItem(i.plugin, item.Key); err != nil {
 			return 0, err
 		}
-		if item.Value != nil && (len(item.Value) > maxEntryBytes || !json.Valid(item.Value)) {
+		if item.Value == nil {
+			continue
+		}
+		if len(item.Value) > maxEntryBytes || !json.Valid(item.Value) {
 			return 0, fmt.Errorf("%w: the value of %q, of %d bytes, is not JSON or too large",
 				ErrBatch, item.Key, len(item.Value))
 		}
-		if item.Value != nil {
-			size += len(item.Value) + 200
-		}
+		size += len(item.Value) + 200
 	}
 	b := i.db.epochOf(ctx)
 	j := &job{name: name, size: size, run: func(t *tx) error {

@@ -114,52 +114,36 @@ func (s *salvager) flush() {
 // pairChecks returns the check of a pair, by bucket.
 func pairChecks() map[string]func(key, value []byte) error {
 	return map[string]func(key, value []byte) error{
-		bucketPlaces: func(key, value []byte) error {
-			_, err := parsePlace(key)
-			_, err2 := decodeHead(value)
-			return errors.Join(err, err2)
+		bucketPlaces: func(k, v []byte) error { return errors.Join(errorOf(parsePlace(k)), errorOf(decodeHead(v))) },
+		bucketLog: func(k, v []byte) error {
+			_, _, err := parseEntryKey(k)
+			return errors.Join(err, errorOf(decodeEntry(v, core.Path{}, 0)))
 		},
-		bucketLog: func(key, value []byte) error {
-			_, _, err := parseEntryKey(key)
-			_, err2 := decodeEntry(value, core.Path{}, 0)
-			return errors.Join(err, err2)
+		bucketIDs: func(k, v []byte) error {
+			_, _, err := cutPath(k)
+			return errors.Join(err, checkRun(v))
 		},
-		bucketIDs: func(key, value []byte) error {
-			_, _, err := cutPath(key)
-			return errors.Join(err, checkRun(value))
+		bucketFormerIDs: func(k, v []byte) error {
+			_, _, err := cutPath(k)
+			return errors.Join(err, errorOf(binary.ReadUvarint(bytes.NewReader(v))))
 		},
-		bucketFormerIDs: func(key, value []byte) error {
-			_, _, err := cutPath(key)
-			_, err2 := binary.ReadUvarint(bytes.NewReader(value))
-			return errors.Join(err, err2)
+		bucketJournal: func(k, v []byte) error {
+			return errors.Join(errorOf(parseJournalKey(k)), errorOf(decodeRecord(v)))
 		},
-		bucketJournal: func(key, value []byte) error {
-			_, err := parseJournalKey(key)
-			_, err2 := decodeRecord(value)
-			return errors.Join(err, err2)
-		},
-		bucketFacts: func(key, value []byte) error {
-			f, err := decodeFact(key, value)
+		bucketFacts: func(k, v []byte) error {
+			f, err := decodeFact(k, v)
 			return errors.Join(err, checkFact(&f))
 		},
-		bucketUsage: func(key, value []byte) error {
-			_, err := readUse(key, value)
-			return err
-		},
-		bucketPlugins: func(key, value []byte) error {
-			_, err := decodeItem(key, value)
-			return err
-		},
-		bucketStates: func(key, value []byte) error {
-			_, err := decodeState(key, value)
-			return err
-		},
-		bucketAliases: func(key, value []byte) error {
-			_, err := parsePlace(key)
-			return errors.Join(err, json.Unmarshal(value, new(alias)))
+		bucketUsage:   func(k, v []byte) error { return errorOf(readUse(k, v)) },
+		bucketPlugins: func(k, v []byte) error { return errorOf(decodeItem(k, v)) },
+		bucketStates:  func(k, v []byte) error { return errorOf(decodeState(k, v)) },
+		bucketAliases: func(k, v []byte) error {
+			return errors.Join(errorOf(parsePlace(k)), json.Unmarshal(v, new(alias)))
 		},
 	}
 }
+
+func errorOf[T any](_ T, err error) error { return err }
 
 // rebuilder computes derived content again. It goes through the logs once.
 type rebuilder struct {

@@ -149,6 +149,11 @@ func (s *subject) covers(path core.Path) bool {
 	return path.Within(s.path)
 }
 
+// coversItem reports whether an item of a plugin belongs to the subject.
+func (s *subject) coversItem(path core.Path, key string) bool {
+	return s.covers(path) || s.person != "" && key == s.path.String()
+}
+
 func (s *subject) concernsFact(fact core.Fact) bool {
 	if s.person == "" {
 		return fact.Origin.Within(s.path) || fact.By.Within(s.path)
