@@ -109,20 +109,18 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 // checkEvent returns an error for an event that can never be stored. changes says whether it must change an
 // entry or be one.
 func checkEvent(e *core.Event, changes bool) error {
-	m := &e.Message
+	m, isChange := &e.Message, false
 	switch e.Kind {
-	case "":
-		return fmt.Errorf("%w: no kind", ErrBatch)
 	case core.KindEdit, core.KindDeletion, core.KindReaction, core.KindMigration:
-		if !changes {
-			return fmt.Errorf("%w: %s changes an entry and is not one", ErrBatch, e.Kind)
-		}
-	default:
-		if changes {
-			return fmt.Errorf("%w: %q changes nothing; it is an entry", ErrBatch, e.Kind)
-		}
+		isChange = true
 	}
 	switch {
+	case e.Kind == "":
+		return fmt.Errorf("%w: no kind", ErrBatch)
+	case isChange && !changes:
+		return fmt.Errorf("%w: %s changes an entry and is not one", ErrBatch, e.Kind)
+	case changes && !isChange:
+		return fmt.Errorf("%w: %q changes nothing; it is an entry", ErrBatch, e.Kind)
 	case len(m.ID) > maxIDBytes:
 		return fmt.Errorf("%w: an id of %d bytes", ErrBatch, len(m.ID))
 	case m.TextSize() > maxEntryBytes:

@@ -61,9 +61,8 @@ func edit(l *storedEntry, m *core.Message, c *core.Command) bool {
 		a.Time, a.Path, a.ID = b.Time, b.Path, b.ID
 		return same && a == b
 	}
-	same := l.Message.Text == m.Text && slices.EqualFunc(l.Message.Foreign, m.Foreign, sameForeign) &&
-		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments))
-	if same {
+	if l.Message.Text == m.Text && slices.EqualFunc(l.Message.Foreign, m.Foreign, sameForeign) &&
+		(m.Attachments == nil || slices.Equal(l.Message.Attachments, m.Attachments)) {
 		return false
 	}
 	l.Message.Text, l.Message.Written, l.Message.Foreign = m.Text, m.Written, m.Foreign
@@ -114,16 +113,12 @@ func react(l *storedEntry, person, emoji string) bool {
 		unreact(l, person, taken)
 		return true
 	}
-	if len(emoji) > maxEmoji || slices.Contains(l.reactors[person], emoji) {
-		return false
-	}
-	if l.Reactions[emoji] == 0 && len(l.Reactions) >= maxReactions {
+	tooMany := l.Reactions[emoji] == 0 && len(l.Reactions) >= maxReactions ||
+		person != "" && l.reactors[person] == nil && len(l.reactors) >= maxReactors
+	if tooMany || len(emoji) > maxEmoji || slices.Contains(l.reactors[person], emoji) {
 		return false
 	}
 	if person != "" {
-		if l.reactors[person] == nil && len(l.reactors) >= maxReactors {
-			return false
-		}
 		if l.reactors == nil {
 			l.reactors = make(map[string][]string)
 		}

@@ -242,24 +242,6 @@ func (v *view) passagesWithVector(model string, length int, from uint64) map[uin
 	return done
 }
 
-// countWaiting implements passage.Index.Waiting.
-func (m *embedWorker) countWaiting(v *view) (n int, failed error) {
-	m.mu.Lock()
-	e, length, refused := m.embedding, m.length, maps.Clone(m.refused)
-	failed = e.failed
-	m.mu.Unlock()
-	if e.Embed == nil {
-		return 0, nil
-	}
-	done := v.passagesWithVector(e.Model, length, firstPassage)
-	for number := range v.numbersFrom(firstPassage) {
-		if !done[number] && !refused[number] {
-			n++
-		}
-	}
-	return n, failed
-}
-
 var errVectors = errors.New("the vectors do not fit the texts")
 
 // embed calls the Embedder for some facts, and stores their vectors. SetEmbedder cancels the call.

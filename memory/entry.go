@@ -86,8 +86,27 @@ func messageFields(c *codec, m *core.Message) {
 			c.time(4, &m.ReplyTo.Time)
 		})
 	}
-	repeated(c, 8, &m.Attachments, func(a *core.Attachment) { attachmentField(c, a) })
-	repeated(c, 26, &m.Foreign, func(o *core.Foreign) { foreignField(c, o) })
+	repeated(c, 8, &m.Attachments, func(a *core.Attachment) {
+		c.group(8, func() {
+			text(c, 1, &a.Kind)
+			text(c, 2, &a.Name)
+			text(c, 3, &a.MIME)
+			signed(c, 4, &a.Size)
+			signed(c, 5, &a.Width)
+			signed(c, 6, &a.Height)
+			signed(c, 7, &a.Duration)
+			text(c, 8, &a.Ref)
+		})
+	})
+	repeated(c, 26, &m.Foreign, func(o *core.Foreign) {
+		c.group(26, func() {
+			text(c, 1, &o.Kind)
+			authorField(c, 2, &o.From)
+			text(c, 3, &o.Text)
+			c.time(4, &o.Time)
+			c.flag(5, &o.Voice)
+		})
+	})
 	c.flag(9, &m.Private)
 	text(c, 10, &m.Locale)
 	repeated(c, 11, &m.Scopes, func(scope *core.Path) { c.path(11, scope) })
@@ -110,29 +129,6 @@ func authorField(c *codec, tag byte, a *core.Author) {
 		c.number(5, &rank)
 		a.Rank = core.Rank(min(rank, 255))
 		text(c, 6, &a.Channel)
-	})
-}
-
-func foreignField(c *codec, o *core.Foreign) {
-	c.group(26, func() {
-		text(c, 1, &o.Kind)
-		authorField(c, 2, &o.From)
-		text(c, 3, &o.Text)
-		c.time(4, &o.Time)
-		c.flag(5, &o.Voice)
-	})
-}
-
-func attachmentField(c *codec, a *core.Attachment) {
-	c.group(8, func() {
-		text(c, 1, &a.Kind)
-		text(c, 2, &a.Name)
-		text(c, 3, &a.MIME)
-		signed(c, 4, &a.Size)
-		signed(c, 5, &a.Width)
-		signed(c, 6, &a.Height)
-		signed(c, 7, &a.Duration)
-		text(c, 8, &a.Ref)
 	})
 }
 

@@ -187,7 +187,9 @@ func (s *forgetting) deleteAll() error {
 // begin marks what was found as being forgotten, in all processes, and takes a snapshot of the heads. From then on,
 // no process stores anything of it.
 func (s *forgetting) begin() error {
-	s.Worker = workerID(s.db)
+	if Shared(s.db) != nil {
+		s.Worker = Shared(s.db).Self()
+	}
 	begun := s.markInProgress()
 	return updateAndView(s.ctx, s.db, func(t *tx) {
 		t.writeHeads() // so that entries of other jobs in this transaction count

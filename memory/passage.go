@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"compress/flate"
 	"context"
 	"encoding/binary"
@@ -231,12 +230,10 @@ func (x passages) DropDocuments(ctx context.Context, source string, names ...str
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		known := false
-		err = cmp.Or(x.db.read(ctx, func(v *view) {
-			known = v.bucket(bucketDocuments).Get(append(placeKey(origin), name...)) != nil
-		}), err)
-		return err == nil && !known
+	err = x.db.read(ctx, func(v *view) {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return v.bucket(bucketDocuments).Get(append(placeKey(origin), name...)) == nil
+		})
 	})
 	for len(names) > 0 && err == nil {
 		rest := names
@@ -339,7 +336,21 @@ func (x passages) Sources(ctx context.Context) (all []string, err error) {
 
 // Waiting implements passage.Index.
 func (x passages) Waiting(ctx context.Context) (n int, failed, err error) {
-	err = x.db.read(ctx, func(v *view) { n, failed = x.db.embeds.countWaiting(v) })
+	m := x.db.embeds
+	m.mu.Lock()
+	e, length, refused, failed := m.embedding, m.length, maps.Clone(m.refused), m.failed
+	m.mu.Unlock()
+	err = x.db.read(ctx, func(v *view) {
+		if e.Embed == nil {
+			return
+		}
+		done := v.passagesWithVector(e.Model, length, firstPassage)
+		for number := range v.numbersFrom(firstPassage) {
+			if !done[number] && !refused[number] {
+				n++
+			}
+		}
+	})
 	return n, failed, err
 }
 
@@ -392,15 +403,11 @@ func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 		ID: h.id, Source: p.Source, Document: p.Document, Title: p.Title, Anchor: p.Anchor, Text: p.Text,
 		Link: d.Link, Time: d.Time,
 	}}
-	if s.maxWeight > 0 {
-		has := make(map[int]float64)
-		for i, word := range s.wordOf {
-			if h.words&(1<<i) != 0 {
-				has[word] = s.wordWeights[word]
-			}
-		}
-		for _, weight := range has {
-			m.Share += weight / s.maxWeight
+	counted := make(map[int]bool)
+	for i, word := range s.wordOf {
+		if h.words&(1<<i) != 0 && !counted[word] {
+			counted[word] = true
+			m.Share += s.wordWeights[word] / s.maxWeight
 		}
 	}
 	if s.vector != nil && s.baseline.threshold > 0 {

@@ -17,14 +17,6 @@ func Shared(db *DB) Sharing { return db.engine.shared }
 // OwnsParts reports whether this process certainly still owns its parts of the work.
 func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
-// workerID returns the number of this process among those that use the database; 0 if only one can.
-func workerID(db *DB) int64 {
-	if Shared(db) == nil {
-		return 0
-	}
-	return Shared(db).Self()
-}
-
 // raiseBarrier makes the other processes apply what this transaction stores before their next one. Their open
 // ones count as earlier, as kv.Barrier says.
 func raiseBarrier(t *tx) {

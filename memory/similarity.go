@@ -40,7 +40,12 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 		if i >= minSimilar && n.similarity < s.baseline.threshold {
 			break
 		}
-		at := s.addHit(n)
+		at, known := s.index[n.id]
+		if !known {
+			p, _ := s.from.posting(n.origin, termAll, n.id)
+			copy(n.rank[:], p.rank)
+			at, s.hits = len(s.hits), append(s.hits, n)
+		}
 		if !slices.Contains(best, at) {
 			best = append(best, at)
 		}
@@ -121,15 +126,4 @@ func (s *search) similarity(origin core.Path, fact uint64) float64 {
 		return 0
 	}
 	return v.cosine(s.vector)
-}
-
-// addHit returns the index of a hit, which it adds if it is new.
-func (s *search) addHit(n hit) int {
-	if i, ok := s.index[n.id]; ok {
-		return i
-	}
-	p, _ := s.from.posting(n.origin, termAll, n.id)
-	copy(n.rank[:], p.rank)
-	s.hits = append(s.hits, n)
-	return len(s.hits) - 1
 }

@@ -77,12 +77,10 @@ func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 // words calls use for each word of a text, and then for each Han character, which may be a word, until it
 // returns false.
 func words(text string, use func(string) bool) {
-	letter := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
-	}
+	notInWord := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
 	text = lower(text)
 	hasHan := false
-	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return !letter(r) }) {
+	for run := range strings.FieldsFuncSeq(text, notInWord) {
 		for run != "" {
 			var piece string
 			piece, run = cutPiece(run)

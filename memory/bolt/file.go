@@ -69,11 +69,11 @@ func withoutPath(err error) error {
 
 // FileError adds the file's name to an error, and core.ErrFull if the disk is full.
 func FileError(file string, err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case isFull(err):
-		return fmt.Errorf("%s: %w", file, core.ErrFull)
+	}
+	if isFull(err) {
+		err = core.ErrFull
 	}
 	return fmt.Errorf("%s: %w", file, withoutPath(err))
 }
