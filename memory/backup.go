@@ -128,14 +128,11 @@ var ErrNotEmpty = errors.New("there is a database already")
 // database.
 func Restore(dir, backup string) error {
 	return installFile(dir, func(trial string) error {
-		err := bolt.CheckPages(backup)
-		if err == nil {
-			err = bolt.Rewrite(filepath.Join(trial, FileName), backup)
-		}
-		if err == nil {
-			err = checkCopy(trial, backup)
-		}
-		return err
+		return inOrder(
+			func() error { return bolt.CheckPages(backup) },
+			func() error { return bolt.Rewrite(filepath.Join(trial, FileName), backup) },
+			func() error { return checkCopy(trial, backup) },
+		)
 	})
 }
 

@@ -105,18 +105,12 @@ func (r *diskSpace) step(ctx context.Context) time.Duration {
 // probe writes as many bytes as could not be written, deletes them, which leaves free space in the file, and
 // restores the reserve. It reports whether all of that worked.
 func (r *diskSpace) probe(ctx context.Context) bool {
-	err := r.db.update(ctx, func(t *tx) {
-		t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load()))
-	})
-	if err == nil {
-		err = r.db.update(ctx, func(t *tx) { t.bucket(bucketMeta).Delete([]byte(metaProbe)) })
+	write := func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load())) }
+	drop := func(t *tx) { t.bucket(bucketMeta).Delete([]byte(metaProbe)) }
+	if r.db.update(ctx, write) != nil || r.db.update(ctx, drop) != nil || r.makeReserve() != nil {
+		return false
 	}
-	if err == nil {
-		err = r.makeReserve()
-	}
-	if err == nil {
-		r.size.Store(0)
-		r.full.Store(false)
-	}
-	return err == nil
+	r.size.Store(0)
+	r.full.Store(false)
+	return true
 }

@@ -33,9 +33,17 @@ func (db *DB) Forget(ctx context.Context, path core.Path) error {
 	defer db.epochs.endTurn()
 	s := newForgetting(ctx, db, path)
 	defer s.end()
-	for _, step := range []func() error{s.find, s.begin, s.deleteAll} {
+	if err := inOrder(s.find, s.begin, s.deleteAll); err != nil {
+		return fmt.Errorf("forget %s: %w", path, err)
+	}
+	return nil
+}
+
+// inOrder runs steps until one fails, and returns its error.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
 		if err := step(); err != nil {
-			return fmt.Errorf("forget %s: %w", path, err)
+			return err
 		}
 	}
 	return nil
@@ -152,6 +160,10 @@ func (s *forgetting) announceBegun(t *tx, begun []core.Path, muted []sharedMute)
 	}
 }
 
+func (s *forgetting) announceOver(t *tx) {
+	announce(t, sharedEpoch{Plan: string(s.planKey), Over: true})
+}
+
 // deleteInTurn is deleteAll for a Forget of an ended process.
 func (s *forgetting) deleteInTurn() error {
 	if err := s.db.epochs.takeTurn(s.ctx); err != nil {
@@ -166,22 +178,16 @@ func (s *forgetting) deleteAll() error {
 	dropPlan := func() error {
 		err := s.db.update(s.ctx, func(t *tx) {
 			t.bucket(bucketMeta).Delete(s.planKey)
-			announce(t, sharedEpoch{Plan: string(s.planKey), Over: true})
+			s.announceOver(t)
 		})
 		s.over = err == nil
 		return err
 	}
-	steps := []func() error{
+	return inOrder(
 		// The log comes late: journals and states that belong to a person are found by it.
 		s.findAll, storePlan, s.deleteJournals, s.deleteFacts, s.deleteDocuments, s.deleteItems, s.deleteStates,
 		s.deleteUsage, s.deleteEntries, s.deleteAliases, s.deleteHeads, s.deleteFiles, dropPlan,
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	)
 }
 
 // begin marks what was found as being forgotten, in all processes, and takes a snapshot of the heads. From then on,
@@ -327,8 +333,7 @@ func (s *forgetting) end() {
 		return
 	}
 	if !s.over && Shared(s.db) != nil { // Forget has failed
-		over := func(t *tx) { announce(t, sharedEpoch{Plan: string(s.planKey), Over: true}) }
-		if err := s.db.update(context.WithoutCancel(s.ctx), over); err != nil {
+		if err := s.db.update(context.WithoutCancel(s.ctx), s.announceOver); err != nil {
 			s.db.log.Error("other processes still treat somebody as being forgotten", "path", s.path, "err", err)
 		}
 	}

@@ -16,11 +16,6 @@ const (
 	traceTimeout = 5 * time.Second // for rewriting the file on Close
 )
 
-// compacter is an engine that can be compacted; see bolt.File.
-type compacter interface {
-	Compact(ctx context.Context, last func(kv.Tx) error) (before, after int64, err error)
-}
-
 // Compact rewrites the file without free space and without traces of deleted data, and returns
 // its size before and after. Reading and writing go on meanwhile; writers wait only for the
 // last step, which copies the latest changes. The disk must have room for both files.
@@ -29,7 +24,7 @@ func (db *DB) Compact(ctx context.Context) (before, after int64, err error) {
 	db.epochs.mu.Lock()
 	forgetting := len(db.epochs.inProgress) > 0 // the copy may have traces of them
 	db.epochs.mu.Unlock()
-	before, after, err = db.engine.Engine.(compacter).Compact(ctx, func(t kv.Tx) error {
+	before, after, err = db.engine.Engine.Compact(ctx, func(t kv.Tx) error {
 		meta := t.Bucket(bucketMeta)
 		if forgetting || !bytes.Equal(meta.Get([]byte(metaTraces)), traces) {
 			return nil

@@ -22,6 +22,9 @@ type Engine interface {
 	// commit. If another process changed what f read, Update calls f again. Concurrent calls wait for
 	// each other.
 	Update(f func(Tx) error) error
+	// Compact rewrites what is stored without traces of deleted data, and returns its size in bytes before and
+	// after. It calls last at its end, with a transaction.
+	Compact(ctx context.Context, last func(Tx) error) (before, after int64, err error)
 	// Close blocks until all views have ended.
 	Close() error
 }
