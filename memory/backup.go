@@ -53,7 +53,6 @@ const (
 	maxSleep = 10 * time.Millisecond
 )
 
-// Write implements io.Writer.
 func (w *throttledWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	wrote := time.Since(w.resumed)
@@ -184,7 +183,6 @@ func checkCopy(dir, origin string) error {
 	return nil
 }
 
-// startCheck checks the file in the background if it was not closed properly.
 func (db *DB) startCheck(ctx context.Context, o Options) {
 	if o.SkipCheck || db.engine.remote || !db.engine.unclean {
 		return

@@ -140,7 +140,6 @@ func checkPlace(path core.Path) error {
 	return nil
 }
 
-// askersIn returns the askers that records of turns name.
 func askersIn(records []core.Record) (askers []string) {
 	for _, r := range records {
 		if r.Key == (core.Key{Turn: r.Key.Turn}) && bytes.Contains(r.Data, []byte(`"askers"`)) { // few have some
@@ -265,7 +264,6 @@ func closeTurn(t *tx, turn core.TurnID) {
 	t.deleteBelow(bucketJournal, records)
 }
 
-// publish gives the caller the numbers and paths of the entries.
 func (w *batch) publish() {
 	w.epoch.unmute(w.ended)
 	w.from.Known, w.from.Begun = make([]bool, len(w.entries)), make([]bool, len(w.entries))

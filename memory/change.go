@@ -32,7 +32,6 @@ func (t *tx) change(e *core.Event) {
 	}
 }
 
-// changeEntry rewrites the entry of a platform id if alter changed it.
 func (t *tx) changeEntry(path core.Path, id string, alter func(*storedEntry) bool) {
 	p := t.resolve(path)
 	seq, known := t.findID(p, id)
@@ -95,7 +94,6 @@ func addHeard(m, heard *core.Message) {
 	}
 }
 
-// erase keeps the number and the author, and drops the content.
 func erase(l *storedEntry) bool {
 	kept := l.Message
 	l.Message = core.Message{

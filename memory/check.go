@@ -150,7 +150,6 @@ func (c *checker) checkIDs() {
 	}
 }
 
-// checkDue checks that the entries that wait exist.
 func (c *checker) checkDue() {
 	log := c.bucket(bucketLog)
 	c.eachPair(bucketDue, func(k, _ []byte) error {
@@ -161,7 +160,6 @@ func (c *checker) checkDue() {
 	})
 }
 
-// checkHeads checks that the heads agree with the logs.
 func (c *checker) checkHeads() {
 	seen := 0
 	c.eachPair(bucketPlaces, func(k, value []byte) error {

@@ -66,7 +66,6 @@ func Copy(
 
 func (l Location) file() string { return filepath.Join(l.Dir, FileName) }
 
-// open opens what is there, or creates it.
 func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	if !l.URL.IsZero() {
 		return postgres.Open(ctx, l.URL.Reveal(), postgres.Options{SoleWorker: true})
@@ -74,7 +73,6 @@ func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	return bolt.Open(l.file(), bolt.Options{Scattered: []string{bucketPassageWords}})
 }
 
-// copyVerified copies all buckets into an empty engine and compares both.
 func copyVerified(
 	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
 ) (sums []BucketSum, err error) {

@@ -44,7 +44,6 @@ type embeddable struct {
 	text   string
 }
 
-// embeddableAt returns the fact or passage with a number, if it exists.
 func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	if number < firstPassage {
 		f, ok := t.facts().fact(number)

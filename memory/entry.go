@@ -132,7 +132,6 @@ func authorField(c *codec, tag byte, a *core.Author) {
 	})
 }
 
-// head is the state of a place as it is stored.
 type head struct {
 	last, answered uint64
 	count          uint64 // stored entries

@@ -168,13 +168,11 @@ func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	return ok && (!b.known || b.epoch <= m.epoch)
 }
 
-// raiseFloor makes the numbers of new places begin above a number.
 func (e *epochState) raiseFloor(to uint64) {
 	for floor := e.floor.Load(); floor < to && !e.floor.CompareAndSwap(floor, to); floor = e.floor.Load() {
 	}
 }
 
-// mutedUpTo lists the muted turns that a new answered mark ends.
 func (e *epochState) mutedUpTo(mark core.TurnID) (turns []core.TurnID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -236,7 +234,6 @@ func announce(t *tx, e sharedEpoch) {
 	raiseBarrier(t)
 }
 
-// applyEpochs applies the epochs of other processes.
 func applyEpochs(db *DB) error {
 	var all []sharedEpoch
 	var floor uint64

@@ -139,7 +139,6 @@ func (e *exporter) write(r row) {
 	}
 }
 
-// writeEntries writes the entries, and the reactions to them.
 func (e *exporter) writeEntries() {
 	for k, v := range e.bucket(bucketLog).pairs(nil, nil) {
 		l, ok, err := e.of.readEntry(k, v)
@@ -278,7 +277,6 @@ func parseRow(text []byte) (r row, err error) {
 	return row{}, fmt.Errorf("%w: it contains nothing that can be imported", ErrBatch)
 }
 
-// checkRanks returns an error if the author of a message, or of a text in it, has a rank that does not exist.
 func checkRanks(m *core.Message) error {
 	authors := []core.Author{m.Author}
 	if m.ReplyTo != nil {
@@ -315,7 +313,6 @@ func checkReaction(r *reactionRow) error {
 	return nil
 }
 
-// importRows returns how many of the rows added or changed something.
 func importRows(ctx context.Context, db *DB, rows []row, known twins) (added int, err error) {
 	var left twins
 	err = db.write(ctx, &job{run: func(t *tx) error { // it may run several times

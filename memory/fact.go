@@ -158,7 +158,6 @@ func factNumber(id string) (uint64, error) {
 	return n, nil
 }
 
-// factID returns a fact's number as users see it.
 func factID(number uint64) string { return strconv.FormatUint(number, 36) }
 
 // numberOfFact returns the number of a fact, which must have an ID.
@@ -219,7 +218,6 @@ func (t factTx) putFact(f core.Fact) {
 	t.putPostings(&f)
 }
 
-// putPostings stores the words by which a fact is found.
 func (t factTx) putPostings(f *core.Fact) {
 	words, key, rank := t.bucket(bucketWords), factKey(f), rankFact(f)
 	for _, term := range factTerms(f) {

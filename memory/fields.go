@@ -45,7 +45,6 @@ func (c *codec) readTo(end int, describe func()) {
 	c.end = outer
 }
 
-// isNext reports whether the next field has a tag.
 func (c *codec) isNext(tag byte) bool { return c.pos < c.end && c.value[c.pos] == tag }
 
 func (c *codec) next(tag byte) (value string, ok bool) {

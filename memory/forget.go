@@ -100,7 +100,6 @@ func (db *DB) continueForgets(ctx context.Context) (erase func()) {
 	}
 }
 
-// forgetting is a Forget in progress.
 type forgetting struct {
 	*subject
 	inProgress []core.Path           // the paths that are marked in epochs

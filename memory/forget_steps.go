@@ -31,7 +31,6 @@ func (s *forgetting) deleteJournals() error {
 	})
 }
 
-// sentBy returns the message that a part of a turn sent, if it is known.
 func (t *tx) sentBy(r record) (p place, sent core.Sent, seq uint64, known bool) {
 	w, _ := decodeRecord(r.value)
 	if r.key.Part == 0 || json.Unmarshal(w.Data, &sent) != nil {
@@ -214,7 +213,6 @@ func (s *forgetting) deleteAliases() error {
 	})
 }
 
-// usesDeletedAlias reports whether a path leads through an alias that is deleted.
 func (s *forgetting) usesDeletedAlias(v *view, path core.Path) bool {
 	for range maxHops {
 		a, moved := v.followAlias(path)

@@ -35,7 +35,6 @@ func keyAbove(place []byte) []byte {
 	return append(place, terminator)
 }
 
-// parsePlace returns the place of a place key.
 func parsePlace(place []byte) (core.Path, error) {
 	name, ok := bytes.CutSuffix(place, []byte{terminator})
 	if !ok {
@@ -66,7 +65,6 @@ func cutOrigin(key []byte) (path core.Path, rest []byte, err error) {
 	return path, rest, err
 }
 
-// cutPath splits a key after its place.
 func cutPath(key []byte) (path core.Path, rest []byte, err error) {
 	path, rest, err = cutOrigin(key)
 	if err == nil && path.IsZero() {
@@ -111,7 +109,6 @@ func seqKey(place []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(k, place...), seq)
 }
 
-// numberKey is the key of a fact or passage.
 func numberKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
 func parseEntryKey(key []byte) (path core.Path, seq uint64, err error) {

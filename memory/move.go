@@ -220,7 +220,6 @@ func (t *tx) followAlias(path core.Path) (next alias, moved bool) {
 	return alias{}, false
 }
 
-// interfaceOf returns the path of the interface that a path belongs to.
 func interfaceOf(p core.Path) core.Path {
 	root, _ := core.MakePath(p.Interface())
 	return root

@@ -171,7 +171,6 @@ func startWork(ctx context.Context, db *DB, o Options) {
 // sharedPart is the part of the background work that one process does for all.
 const sharedPart = "memory"
 
-// startSharedWork starts the work of sharedPart, which runs until ctx ends.
 func startSharedWork(ctx context.Context, db *DB) {
 	db.repeat(ctx, db.embeds.wake, db.embeds.step)
 	db.repeat(ctx, db.pruning.changed, db.pruning.step)
@@ -203,7 +202,6 @@ func openEngine(db *DB, o Options) (err error) {
 	return err
 }
 
-// repeat calls step in the background until ctx ends; see loop.Repeat.
 func (db *DB) repeat(ctx context.Context, wake <-chan struct{}, step func(context.Context) time.Duration) {
 	db.work.Go(func() {
 		loop.Repeat(ctx, wake, func() time.Duration {
@@ -263,7 +261,6 @@ func (db *DB) Close() error {
 	return db.engine.Close()
 }
 
-// schema is the version of the file's format that this program writes.
 const schema = 6
 
 // Keys of the meta bucket.

@@ -37,7 +37,6 @@ type passages struct{ db *DB }
 // Passages returns the index of documents that the database holds.
 func Passages(db *DB) passage.Index { return passages{db} }
 
-// passageTx is a transaction's access to documents and their passages.
 type passageTx struct{ *tx }
 
 // sourcePath returns the path under which a source has its words and vectors.
@@ -98,7 +97,6 @@ func (p *storedPassage) words() map[string]bool {
 	return found
 }
 
-// embedded returns the text from which the passage's vector is made.
 func (p *storedPassage) embedded() string { return strings.TrimSpace(p.Title + "\n" + p.Text) }
 
 // newPassage is a passage to be stored, with its postings. One without a value marks the end of its document.
@@ -108,7 +106,6 @@ type newPassage struct {
 	postings map[string]uint16 // by term; see passagePosting
 }
 
-// encodePassage compresses a passage and computes its postings.
 func encodePassage(to *flate.Writer, source string, d *passage.Document, p *passage.Passage) newPassage {
 	stored := storedPassage{source, d.Name, p.Title, p.Anchor, d.Language, p.Text}
 	var packed bytes.Buffer
@@ -176,7 +173,6 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	return write()
 }
 
-// putPassages appends passages to their documents.
 func (t passageTx) putPassages(origin core.Path, all []newPassage) (err error) {
 	place, added, stored := placeKey(origin), make(postingChanges), t.bucket(bucketPassages)
 	var d storedDocument
@@ -396,7 +392,6 @@ func (x passages) Find(ctx context.Context, q passage.Query) (found []passage.Ma
 	return found, err
 }
 
-// newMatch returns a passage with how well it matches.
 func (s *search) newMatch(h *hit, p *storedPassage) passage.Match {
 	d, _, _ := passageTx{&s.tx}.document(h.origin, p.Document)
 	m := passage.Match{Score: h.score, Passage: passage.Passage{

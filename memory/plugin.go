@@ -15,7 +15,6 @@ const maxPluginKey = 1024
 
 var _ core.Items = items{}
 
-// items is what one plugin stores.
 type items struct {
 	db     *DB
 	plugin string
@@ -170,7 +169,6 @@ func (i items) List(ctx context.Context, root core.Path) (list []core.Item, err 
 	return list, err
 }
 
-// itemAt reads an item from what follows the plugin's name in its key.
 func itemAt(rest, value []byte) (core.Item, error) {
 	path, key, err := cutOrigin(rest)
 	if err != nil {

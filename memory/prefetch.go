@@ -21,10 +21,8 @@ func prefetch(t *tx, list func(*reads)) {
 
 const maxPrefetch = 64
 
-// reads lists what a transaction will read.
 type reads []kv.Range
 
-// pair adds the pair of a key.
 func (r *reads) pair(bucket string, key []byte) { *r = append(*r, kv.Range{Bucket: bucket, From: key}) }
 
 // first adds the first pairs whose keys begin with a prefix, at most limit; 0: all.
@@ -46,7 +44,6 @@ func (r *reads) path(path core.Path) {
 	}
 }
 
-// run adds the run that an id of a place belongs to.
 func (r *reads) run(place []byte, id string) {
 	from := slices.Concat(place, shortID(id))
 	*r = append(*r, kv.Range{Bucket: bucketIDs, From: from, To: prefixEnd(place), Limit: 1})
@@ -63,7 +60,6 @@ func (r *reads) nextTurn(v *view, path core.Path) {
 	}
 }
 
-// reads adds what run reads.
 func (w *batch) reads(t *tx, r *reads) {
 	for i := range w.from.Append {
 		e := &w.from.Append[i]
@@ -105,7 +101,6 @@ func (w *batch) reads(t *tx, r *reads) {
 	}
 }
 
-// reads adds what a search of facts of these origins reads.
 func (s *search) reads(origins []core.Path, r *reads) {
 	s.queryWords()
 	r.pair(bucketFacts, nil) // the counter

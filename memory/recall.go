@@ -63,7 +63,6 @@ func sameTerm(f core.Fact) string {
 	return termSame + shortHash(strings.Join(said, " ")+"\n"+aboutPaths(&f))
 }
 
-// factTerms returns all terms by which a fact is found.
 func factTerms(f *core.Fact) []string {
 	all := []string{termAll, sameTerm(*f)}
 	if f.Topic != "" {
@@ -164,7 +163,6 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 	return found
 }
 
-// hits returns the facts that match, best first, without their texts.
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
 	s := &search{view: v, from: factIndex{v}, maxPostings: 1000, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
@@ -184,7 +182,6 @@ func languages() []string {
 	return []string{"", "en", "de", "fr", "it", "es", "pt", "nl", "ru", "sv", "da", "no", "fi"}
 }
 
-// search is one search of a collection.
 type search struct {
 	*view
 	from        collection
@@ -203,7 +200,6 @@ type search struct {
 	baseline *baseline      // with a vector
 }
 
-// weighting is how much words count.
 type weighting struct {
 	total       uint64          // items of the collection, including deleted ones
 	weights     []float64       // of each of search.words
@@ -272,7 +268,6 @@ func (h *hit) addWord(i int, p posting) {
 	}
 }
 
-// weigh gives rare words more weight than frequent ones.
 func (s *search) weigh(counts []int) {
 	s.weights = make([]float64, len(s.words))
 	s.wordWeights = make(map[int]float64)
@@ -320,7 +315,6 @@ func (s *search) order(a, b int) int {
 	return cmp.Or(cmp.Compare(s.hits[b].score, s.hits[a].score), cmp.Compare(s.hits[b].id, s.hits[a].id))
 }
 
-// refine looks up frequent words for the best hits, and sorts these again.
 func (s *search) refine(best []int, counts []int) {
 	for i, n := range counts {
 		if n < s.maxPostings {
@@ -405,7 +399,6 @@ func (s *search) score(h *hit) float64 {
 	return words*words + near*near + h.similarity/20 + also/20
 }
 
-// sum returns the weight of words, a bit for each.
 func (s *search) sum(words uint64) (sum float64) {
 	for rest := words; rest != 0; rest &= rest - 1 {
 		sum += s.weights[bits.TrailingZeros64(rest)]
@@ -432,7 +425,6 @@ func (f *topN[T]) add(x T) {
 	}
 }
 
-// take returns the first ones, sorted.
 func (f *topN[T]) take() []T {
 	sorting.Sort(f.all, f.order)
 	f.all = f.all[:min(len(f.all), f.keep)]

@@ -135,7 +135,6 @@ func (p *pruning) firstPause(ctx context.Context, every time.Duration) time.Dura
 	return min(firstPrunePause, every)
 }
 
-// storeTime stores the current time as that of the last pruning.
 func (p *pruning) storeTime(ctx context.Context) error {
 	now := p.db.clock().Format(time.RFC3339)
 	return p.db.update(ctx, func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaPruned), []byte(now)) })
@@ -163,7 +162,6 @@ func (db *DB) Prune(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
-// pruneIDs deletes old ids of deleted messages, and the hashes of forgotten ones.
 func (p *pruning) pruneIDs(ctx context.Context) error {
 	old := hour(p.db.clock().Add(-idAge))
 	err := sweep(ctx, p.db, bucketIDs, nil, nil, func(_, v []byte) bool {
@@ -247,7 +245,6 @@ func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 	return true
 }
 
-// deleteBelow deletes all pairs whose keys have a prefix.
 func (t *tx) deleteBelow(bucket string, prefix []byte) {
 	var keys [][]byte
 	for k := range t.bucket(bucket).prefixed(prefix) {

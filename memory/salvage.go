@@ -111,7 +111,6 @@ func (s *salvager) flush() {
 	s.pairs, s.err = nil, errors.Join(s.err, err)
 }
 
-// pairChecks returns the check of a pair, by bucket.
 func pairChecks() map[string]func(key, value []byte) error {
 	return map[string]func(key, value []byte) error{
 		bucketPlaces: func(k, v []byte) error { return errors.Join(errorOf(parsePlace(k)), errorOf(decodeHead(v))) },
@@ -193,7 +192,6 @@ func (r *rebuilder) rebuildEntries() {
 	}
 }
 
-// rebuildPostings rebuilds the postings, and the sequence of fact numbers.
 func (r *rebuilder) rebuildPostings() {
 	b, last := r.bucket(bucketFacts), uint64(0)
 	for f := range decoded(r.tx, bucketFacts, nil, nil, decodeFact) {

@@ -119,7 +119,6 @@ func (u *baseline) scaled(near float64) float64 {
 	return min(max((near-u.threshold)/max(u.top-u.threshold, 2*u.spread, 0.1), 0), 1)
 }
 
-// similarity returns the similarity of a fact to the text; 0 if it is not known.
 func (s *search) similarity(origin core.Path, fact uint64) float64 {
 	v, _ := s.facts().vectorOf(origin, fact)
 	if v.model != s.vector.model || len(v.components) != len(s.vector.components) {

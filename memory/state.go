@@ -13,7 +13,6 @@ import (
 	"synthbot/core/llm"
 )
 
-// encodeState returns the stored form of a state; nil for the zero State.
 func encodeState(s core.State) ([]byte, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -91,7 +90,6 @@ func importUse(t *tx, u Use) (changed bool) {
 	return true
 }
 
-// storedUse returns stored counters, if they can be read.
 func storedUse(t *tx, key []byte) (u Use, ok bool) {
 	value := t.bucket(bucketUsage).Get(key)
 	if value == nil {

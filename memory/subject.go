@@ -138,7 +138,6 @@ func (s *subject) concerns(l *storedEntry) bool {
 		slices.Contains(l.answers, s.person)
 }
 
-// covers reports whether what is stored under a path belongs to the subject.
 func (s *subject) covers(path core.Path) bool {
 	for above := path; !above.IsZero(); above = above.Parent() {
 		_, whole := s.Whole[above]
@@ -149,7 +148,6 @@ func (s *subject) covers(path core.Path) bool {
 	return path.Within(s.path)
 }
 
-// coversItem reports whether an item of a plugin belongs to the subject.
 func (s *subject) coversItem(path core.Path, key string) bool {
 	return s.covers(path) || s.person != "" && key == s.path.String()
 }
@@ -162,10 +160,8 @@ func (s *subject) concernsFact(fact core.Fact) bool {
 	return private || fact.By == s.path || slices.Contains(fact.About, s.path)
 }
 
-// wroteFormer reports whether a former text of a fact is the person's.
 func (s *subject) wroteFormer(old core.Former) bool { return old.By == s.path }
 
-// isNamed reports whether a record of a turn names the person.
 func (s *subject) isNamed(records []record) bool {
 	return s.person != "" && slices.ContainsFunc(records, func(r record) bool {
 		return bytes.Contains(r.value, quoted(s.person))

@@ -61,7 +61,6 @@ func (db *DB) startTraceRemoval(ctx context.Context) {
 	})
 }
 
-// removeTraces rewrites the file if it has traces.
 func (db *DB) removeTraces(ctx context.Context) {
 	if tracesOf(db) == nil {
 		return

@@ -76,7 +76,6 @@ func (b bucket) Put(key, value []byte) { b.changed(b.Bucket.Put(key, value)) }
 
 func (b bucket) Delete(key []byte) { b.changed(b.Bucket.Delete(key)) }
 
-// changed handles the result of a change.
 func (b bucket) changed(err error) {
 	b.t.writes++
 	if b.name == bucketAliases {
@@ -104,7 +103,6 @@ func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// prefixed iterates over the pairs whose keys have that prefix.
 func (b bucket) prefixed(prefix []byte) iter.Seq2[[]byte, []byte] {
 	return b.pairs(prefix, prefixEnd(prefix))
 }
@@ -138,7 +136,6 @@ func decoded[T any](t *tx, bucket string, from, to []byte, decode func(k, v []by
 	}
 }
 
-// fail makes the transaction fail, unless err is nil.
 func (t *tx) fail(bucket string, err error) {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("%s: %w", bucket, err)
@@ -176,7 +173,6 @@ func (t *tx) headOf(place, value []byte) head {
 	return h
 }
 
-// finish stores the changed heads, and returns the error of the transaction.
 func (t *tx) finish() error {
 	if !t.db.writer.inUse { // the first write stores that the file is in use, and its name
 		t.bucket(bucketMeta).Delete([]byte(metaClean))
@@ -350,7 +346,6 @@ func isPrivate(value []byte) bool {
 	return l.Message.Private
 }
 
-// rebuiltHead computes a head from the log and the entries that wait.
 func (t *tx) rebuiltHead(place []byte) head {
 	var h head
 	var newest []byte

@@ -23,7 +23,6 @@ type vector struct {
 // has four bits.
 const coarseTag = 0x34626974
 
-// modelTag is equal for vectors of one model and one length.
 func modelTag(model string, length int) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s\x00%d", model, length)
@@ -47,7 +46,6 @@ func quantize(model string, embedding []float32) (v vector, ok bool) {
 	return v, true
 }
 
-// cosine returns the cosine of the angle between two vectors of one model.
 func (v *vector) cosine(w *vector) float64 {
 	a, b := v.components, w.components
 	b = b[:len(a)]
@@ -105,7 +103,6 @@ func (v *vector) encode(number uint64) []byte {
 	return b
 }
 
-// decodeVector decodes the vector of the fact or passage with a number.
 func decodeVector(b []byte, number uint64) (v vector, err error) {
 	if len(b) <= vectorHeader || len(b) > vectorHeader+maxLength {
 		return vector{}, fmt.Errorf("vector of %d bytes: %w", len(b), errFields)
@@ -121,7 +118,6 @@ func decodeVector(b []byte, number uint64) (v vector, err error) {
 	return v, nil
 }
 
-// unpack returns components that were stored with four bits each.
 func unpack(pairs []byte) []byte {
 	components := make([]byte, 0, 2*len(pairs))
 	for _, pair := range pairs {
@@ -133,7 +129,6 @@ func unpack(pairs []byte) []byte {
 	return components
 }
 
-// sketchWords is the size of a sketch.
 const sketchWords = 16
 
 // sketch says on which side of 1024 planes through the origin a vector lies. The nearer two vectors, the fewer
@@ -213,7 +208,6 @@ func (t factTx) putVector(origin core.Path, fact uint64, v *vector) {
 	t.setSketch(origin, fact, v.encodeSketch(fact))
 }
 
-// encodeSketch returns a vector's sketch as a chunk holds it.
 func (v *vector) encodeSketch(fact uint64) []byte {
 	one := make([]byte, 1, sketchBytes)
 	one[0] = byte(fact % chunkFacts)
@@ -224,7 +218,6 @@ func (v *vector) encodeSketch(fact uint64) []byte {
 	return one
 }
 
-// sketchAt returns a fact's stored sketch; nil if there is none.
 func (t factTx) sketchAt(origin core.Path, fact uint64) []byte {
 	rest := t.bucket(bucketSketches).Get(chunkKey(origin, fact))
 	for ; len(rest) >= sketchBytes; rest = rest[sketchBytes:] {

@@ -203,7 +203,6 @@ func (v *view) backward(bucket string, prefix, to []byte) iter.Seq2[[]byte, []by
 	}
 }
 
-// tail reads the log of a place from its end.
 type tail struct {
 	view     *view
 	cursor   kv.Cursor
@@ -234,7 +233,6 @@ func (t *tail) step() bool {
 	return false
 }
 
-// merge returns the n newest entries of some places, oldest first.
 func (v *view) merge(places []core.Path, n int) []core.Entry {
 	var tails []*tail
 	for _, path := range places {
@@ -287,7 +285,6 @@ type activity struct {
 	key  []byte
 }
 
-// byLatest sorts the latest first; at the same time, the greatest path first.
 func byLatest(a, b activity) int {
 	return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key))
 }

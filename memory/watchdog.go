@@ -41,7 +41,6 @@ type work struct {
 	since  time.Time // when it began
 }
 
-// set stores what the writer does from now on.
 func (w *watch) set(now work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +81,6 @@ func (w *watch) run(ctx context.Context, patience time.Duration, stuck func(job 
 	}
 }
 
-// startWatch watches the writer until ctx ends.
 func (w *writer) startWatch(ctx context.Context, o Options) {
 	if o.OnStuck == nil {
 		return
@@ -133,7 +131,6 @@ func withJobName(ctx context.Context, format string, args ...any) context.Contex
 	return context.WithValue(ctx, jobKey{}, fmt.Sprintf(format, args...))
 }
 
-// jobName names a batch by its turn, or by its first event.
 func (w *batch) jobName() string {
 	b := w.from
 	switch {

@@ -64,7 +64,6 @@ func terms(text, language string) []string {
 	return all
 }
 
-// stemmed returns the stem of a word, or the word itself without a stemmer.
 func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	if stem == nil {
 		return word

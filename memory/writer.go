@@ -15,7 +15,6 @@ import (
 	"synthbot/memory/kv"
 )
 
-// writer is the one goroutine that writes.
 type writer struct {
 	db        *DB
 	watch     watch
@@ -88,7 +87,6 @@ func (w *writer) transact(run func(*tx) error) error {
 	return err
 }
 
-// maxDelay is how long a job with canWait waits for others that need a transaction.
 const maxDelay = 100 * time.Millisecond
 
 type job struct {
@@ -150,7 +148,6 @@ func (g *groupCommit) write(b kv.Tx) error {
 	return t.finish()
 }
 
-// runJob runs one job. A panic becomes its error.
 func (w *writer) runJob(t *tx, j *job) (err error) {
 	defer w.db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
 	if t.now.Before(w.watch.refused[j.name]) {
@@ -164,7 +161,6 @@ func (w *writer) runJob(t *tx, j *job) (err error) {
 	return t.err
 }
 
-// queue holds the jobs that wait for the writer.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*job

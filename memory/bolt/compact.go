@@ -166,7 +166,6 @@ func (c *compaction) complete() error {
 	}
 }
 
-// catchUp copies the pairs that have changed.
 func catchUp(source, target *tx, changed changes) error {
 	for pair := range changed {
 		key, to := []byte(pair.key), target.Bucket(pair.bucket)

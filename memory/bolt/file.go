@@ -58,7 +58,6 @@ func PanicError(v any) error {
 	return fmt.Errorf("%w: %v", core.ErrDamaged, v)
 }
 
-// withoutPath removes the file's name from an error.
 func withoutPath(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {
@@ -78,7 +77,6 @@ func FileError(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, withoutPath(err))
 }
 
-// fullError adds core.ErrFull to the error of a full disk.
 func fullError(err error) error {
 	if err != nil && isFull(err) {
 		return fmt.Errorf("%w: %w", core.ErrFull, err)

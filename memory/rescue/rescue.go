@@ -179,7 +179,6 @@ func (f *File) readPage(page uint64) ([]byte, error) {
 	return b, nil
 }
 
-// markRead marks n pages as in use, and reports whether none of them was before.
 func (f *File) markRead(page, n uint64) bool {
 	if f.seen == nil {
 		f.seen = make([]uint64, f.size/f.page/64+1)
@@ -196,7 +195,6 @@ func (f *File) markRead(page, n uint64) bool {
 	return true
 }
 
-// elements calls use for the pairs of a page, and of the pages below it.
 func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBucket bool)) {
 	flags, count := order.Uint16(b[8:]), int(order.Uint16(b[10:]))
 	if flags != branchFlag && flags != leafFlag {
@@ -224,7 +222,6 @@ func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBuc
 	}
 }
 
-// cut returns size bytes from position at, and the rest.
 func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
 	end := uint64(at) + uint64(size)
 	if end > uint64(len(b)) {
