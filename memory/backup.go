@@ -123,8 +123,7 @@ func CopyStored(dir string, o Options, copy func(*DB) error) error {
 // ErrNotEmpty is returned if there is a database where one is to be created.
 var ErrNotEmpty = errors.New("there is a database already")
 
-// Restore checks a backup from end to end and puts it into dir, which must not hold a
-// database.
+// Restore checks a backup from end to end and puts it into dir, which must not hold a database.
 func Restore(dir, backup string) error {
 	return installFile(dir, func(trial string) error {
 		return inOrder(

@@ -129,8 +129,7 @@ func react(l *storedEntry, person, emoji string) bool {
 	return true
 }
 
-// unreact removes a person's emoji, or everybody's if person is empty; all emoji if emoji is
-// empty.
+// unreact removes a person's emoji, or everybody's if person is empty; all emoji if emoji is empty.
 func unreact(l *storedEntry, person, emoji string) {
 	for who, theirs := range l.reactors {
 		if person != "" && who != person {

@@ -75,8 +75,7 @@ func (c *checker) checkTotals(agree bool, fault string, totals ...any) {
 	}
 }
 
-// checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the
-// mark.
+// checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the mark.
 func (c *checker) checkEntries() {
 	c.counts, c.lasts, c.withID = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
 	due := c.bucket(bucketDue)

@@ -26,8 +26,7 @@ type Location struct {
 	Dir string
 }
 
-// BucketSum is how many pairs a bucket has, and the SHA-256 of its counter and of its keys and values in
-// their order.
+// BucketSum is how many pairs a bucket has, and the SHA-256 of its counter and of its keys and values in their order.
 type BucketSum struct {
 	Bucket string
 	Pairs  int

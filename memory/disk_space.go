@@ -53,8 +53,7 @@ func (r *diskSpace) noteFailure(err error, j *job) (again bool) {
 
 func (r *diskSpace) reserve() string { return r.db.engine.file + reserveSuffix }
 
-// makeReserve creates the reserve if it is missing. Its content is random: a file system may
-// store zeros in no space.
+// makeReserve creates the reserve if it is missing. Its content is random: a file system may store zeros in no space.
 func (r *diskSpace) makeReserve() error {
 	if r.db.engine.remote { // the reserve is for a file
 		return nil

@@ -1,6 +1,5 @@
-// Package memory stores what the bot must not lose: the logs of its places, the journal of
-// its turns, and its facts. It is the core.Store of a bot. It does not decide when a turn
-// runs, what a fact is worth, or what a user may ask for.
+// Package memory stores what the bot must not lose: the logs of its places, the journal of its turns, and its facts. It
+// is the core.Store of a bot. It does not decide when a turn runs, what a fact is worth, or what a user may ask for.
 //
 // It defines keys, formats and queries over a small ordered key-value interface (memory/kv).
 // The engine is one bbolt file (memory/bolt) or a table of PostgreSQL (memory/postgres).
@@ -10,11 +9,10 @@
 //
 // # The file
 //
-// The data directory (0700) holds one file, synthbot.db (0600), with the buckets
-// below. Numbers in keys are big endian. A place's key is its path with '\x01'
-// for '/' and an ending '\x00'; elements of a path hold no control characters,
-// so a place and all below it are one contiguous range, in the order of paths.
-// Every key holds its whole place, so that a part of a damaged file is still useful.
+// The data directory (0700) holds one file, synthbot.db (0600), with the buckets below. Numbers in keys are big endian.
+// A place's key is its path with '\x01' for '/' and an ending '\x00'; elements of a path hold no control characters, so
+// a place and all below it are one contiguous range, in the order of paths. Every key holds its whole place, so that a
+// part of a damaged file is still useful.
 //
 //	meta     name → schema version, clean flag, salt, floor, the file's own name;
 //	         "forget ", path → what a Forget in progress deletes (JSON)

@@ -54,9 +54,8 @@ func embeddableAt(t *tx, number uint64) (e embeddable, ok bool) {
 	return embeddable{number, origin, p.embedded()}, ok && err == nil
 }
 
-// embedWorker gives every fact and passage a vector, in the background. It does not store what is left to do:
-// it looks through all of them after each start and each change of the Embedder, and then from the lowest
-// number that is saved.
+// embedWorker gives every fact and passage a vector, in the background. It does not store what is left to do: it looks
+// through all of them after each start and each change of the Embedder, and then from the lowest number that is saved.
 type embedWorker struct {
 	db   *DB
 	wake chan struct{} // holds a token while there may be something to do

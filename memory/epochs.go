@@ -13,9 +13,8 @@ import (
 	"synthbot/core/epochs"
 )
 
-// Epochs keep out what was begun before somebody was forgotten and is written afterwards: a turn, a search, a
-// summary. They live in memory. What comes from outside later, such as a quote, is kept out by requests: see
-// forgottenTx.
+// Epochs keep out what was begun before somebody was forgotten and is written afterwards: a turn, a search, a summary.
+// They live in memory. What comes from outside later, such as a quote, is kept out by requests: see forgottenTx.
 
 // epochState remembers, until the process ends, who was forgotten when.
 type epochState struct {
@@ -158,9 +157,8 @@ type muted struct {
 	epoch uint64      // in which it was muted
 }
 
-// isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id
-// that began later does not: it is another attempt. A turn whose epoch is not known counts as
-// old.
+// isMuted reports whether a turn answers somebody who was forgotten. A turn with the same id that began later does not:
+// it is another attempt. A turn whose epoch is not known counts as old.
 func (b writeEpoch) isMuted(turn core.TurnID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

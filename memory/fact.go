@@ -243,8 +243,7 @@ func (t factTx) dropFact(f core.Fact) {
 	t.dropVector(f.Origin, numberOfFact(&f))
 }
 
-// DropFact deletes a fact that is visible from one of these places. If there is none, the error wraps
-// core.ErrUnknown.
+// DropFact deletes a fact that is visible from one of these places. If there is none, the error wraps core.ErrUnknown.
 func (db *DB) DropFact(ctx context.Context, id string, see ...core.Path) error {
 	return db.write(ctx, &job{run: func(t *tx) error {
 		f, err := t.facts().factByID(id)

@@ -14,12 +14,11 @@ import (
 	"synthbot/core"
 )
 
-// Forget deletes all that is stored about a person, a place and all below it, or, for the zero Path, everybody.
-// None of it is readable when Forget returns, and the next Compact leaves nothing in the file but keyed hashes of
-// message ids, so that a platform that delivers a message again does not bring it back. Ids of group messages that
-// retention deleted before stay for 60 days: their authors are not known any more. Writes that began before Forget
-// and concern the person are left out; later ones are stored. If the process ends before Forget does, the next Open
-// continues.
+// Forget deletes all that is stored about a person, a place and all below it, or, for the zero Path, everybody. None of
+// it is readable when Forget returns, and the next Compact leaves nothing in the file but keyed hashes of message ids,
+// so that a platform that delivers a message again does not bring it back. Ids of group messages that retention deleted
+// before stay for 60 days: their authors are not known any more. Writes that began before Forget and concern the person
+// are left out; later ones are stored. If the process ends before Forget does, the next Open continues.
 //
 // For a person, it deletes: their messages and reactions; what the bot answered them, also together with others;
 // quotes of either; the journal of the turns that answered them; facts by them or about them; what plugins store
@@ -223,9 +222,8 @@ func (s *forgetting) markInProgress() (begun []core.Path) {
 	return begun
 }
 
-// recordRequest stores when the person asked to be forgotten, by the platform's clock: their
-// last message is the request, if it is new. The request for everybody has the time of this
-// machine.
+// recordRequest stores when the person asked to be forgotten, by the platform's clock: their last message is the
+// request, if it is new. The request for everybody has the time of this machine.
 func (s *forgetting) recordRequest(t *tx) {
 	if s.continued || s.person == "" && !s.path.IsZero() {
 		return
@@ -241,9 +239,8 @@ func (s *forgetting) recordRequest(t *tx) {
 	}
 }
 
-// mute mutes the unfinished turns that answer the person, also under the paths with which
-// they began if their places moved since. Writers wait for it: only places with a journal are
-// searched.
+// mute mutes the unfinished turns that answer the person, also under the paths with which they began if their places
+// moved since. Writers wait for it: only places with a journal are searched.
 func (s *forgetting) mute(t *tx) {
 	former := make(map[core.Path][]place)
 	s.muted = nil
@@ -299,8 +296,7 @@ func (s *forgetting) findAll() error {
 	}
 	return s.db.read(s.ctx, func(v *view) {
 		s.ids = v.idSources()
-		// A place that moved with one above it has no alias of its own, but ids are stored under
-		// its path.
+		// A place that moved with one above it has no alias of its own, but ids are stored under its path.
 		for _, from := range append(v.placesIn(bucketIDs, core.Path{}), v.placesIn(bucketAliases, core.Path{})...) {
 			if s.covers(v.resolve(from).path) {
 				s.Sources[from] = true

@@ -16,9 +16,8 @@ import (
 // These are the steps of a Forget that delete. Each finds what belongs to the subject in one bucket, and deletes it
 // in short transactions.
 
-// deleteJournals deletes the journals of the turns that answer or name the person, and what the
-// turns sent that answer them. Only entries of older versions need that: newer ones name the
-// person that they answer.
+// deleteJournals deletes the journals of the turns that answer or name the person, and what the turns sent that answer
+// them. Only entries of older versions need that: newer ones name the person that they answer.
 func (s *forgetting) deleteJournals() error {
 	return changeAll(s.ctx, s.db, slices.Collect(maps.Keys(s.turns)), func(t *tx, turn core.TurnID) {
 		for _, r := range t.records(turn) {

@@ -105,8 +105,7 @@ func (t forgottenTx) mayBeTooOld(m *core.Message, said time.Time) bool {
 	return t.isOlder(interfaceOf(m.Path), said) || t.isOlder(core.Path{}, said.Add(m.Ahead))
 }
 
-// isStored reports whether the message that a forward copies is stored. Then its author was
-// not forgotten.
+// isStored reports whether the message that a forward copies is stored. Then its author was not forgotten.
 func (t forgottenTx) isStored(o *core.Foreign) bool {
 	p := t.resolve(o.Path)
 	seq, known := t.findID(p, o.ID)

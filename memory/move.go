@@ -70,9 +70,8 @@ func (t *tx) addAlias(from core.Path, a alias) {
 	t.bucket(bucketAliases).Put(placeKey(from), core.JSON(a))
 }
 
-// movePlace appends one place's log to another one: its numbers rise by the other's last. Ids
-// stay under the old path: the platform may use the same ids at the new place for other
-// messages.
+// movePlace appends one place's log to another one: its numbers rise by the other's last. Ids stay under the old path:
+// the platform may use the same ids at the new place for other messages.
 func (m migration) movePlace(from, to core.Path) {
 	source, target := placeKey(from), placeKey(to)
 	old, h := m.head(source), m.head(target)
@@ -164,8 +163,7 @@ func (m migration) movePairs(bucket string, start, end []byte, move func(k, v []
 	}
 }
 
-// alias is the place to which another one moved, and how far the numbers of its entries
-// rose.
+// alias is the place to which another one moved, and how far the numbers of its entries rose.
 type alias struct {
 	To    core.Path `json:"to"`
 	Shift uint64    `json:"shift,omitempty"`

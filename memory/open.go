@@ -32,9 +32,8 @@ type Options struct {
 	// OnFull, if set, is called with true when the disk is full, and with false when
 	// writing works again, by one goroutine at a time. It may use the DB.
 	OnFull func(bool)
-	// OnStuck, if set, is called once if the writer makes no progress on a job for
-	// Patience, or on the disk for ten times that. Nothing can be written any more: the
-	// process should end. Job is "" if no job is the cause.
+	// OnStuck, if set, is called once if the writer makes no progress on a job for Patience, or on the disk for ten
+	// times that. Nothing can be written any more: the process should end. Job is "" if no job is the cause.
 	OnStuck  func(job string)
 	Patience time.Duration // 0: 30 seconds
 	// BeforeJob, if set, is called by the writer before each job, for tests.
@@ -42,9 +41,8 @@ type Options struct {
 	// SkipCheck leaves out the check after an unclean stop.
 	SkipCheck bool
 	Server    ServerConfig
-	// OnFenced, if set, is called once if another process has taken over the server's database,
-	// as it may after this one was suspended or cut off. Nothing can be written any more: the
-	// process should end. It must not block.
+	// OnFenced, if set, is called once if another process has taken over the server's database, as it may after this
+	// one was suspended or cut off. Nothing can be written any more: the process should end. It must not block.
 	OnFenced func(error)
 	// OnAway, if set, is called with true when the server cannot be reached, and with false when
 	// it can again. It must not block.
@@ -113,9 +111,8 @@ type DB struct {
 	starting sync.WaitGroup // background work that is done once after the start
 }
 
-// Open opens the database in dir, or that of a server, and creates what is missing. Its errors
-// name the file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged.
-// The caller closes the DB.
+// Open opens the database in dir, or that of a server, and creates what is missing. Its errors name the file, the
+// likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The caller closes the DB.
 func Open(dir string, o Options) (*DB, error) {
 	db := newDB(filepath.Join(dir, FileName), o)
 	if err := openEngine(db, o); err != nil {
@@ -337,8 +334,7 @@ func removeLeftovers(db *DB) {
 	}
 }
 
-// FormerCopy returns the name of the backup that Open made before it changed an older format; "" if it made
-// none.
+// FormerCopy returns the name of the backup that Open made before it changed an older format; "" if it made none.
 func FormerCopy(db *DB) string { return db.engine.formerCopy }
 
 // Installation implements core.Store: it returns the database's own random name.
@@ -383,8 +379,7 @@ func (t *tx) upgradeTo4() {
 
 var errNotSynthbot = errors.New("not a database of synthbot")
 
-// readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file
-// is empty.
+// readMeta reads the meta bucket, and returns the version of the file's format, 0 if the file is empty.
 func (w *writer) readMeta() (version int, err error) {
 	err = w.db.view(context.Background(), func(v *view) error {
 		meta := v.Bucket(bucketMeta)

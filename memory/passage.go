@@ -79,8 +79,7 @@ type storedPassage struct {
 	Text     string `json:"x"`
 }
 
-// words returns the stemmed words of a passage. The value is true for those in the title, or that occur more
-// than once.
+// words returns the stemmed words of a passage. The value is true for those in the title, or that occur more than once.
 func (p *storedPassage) words() map[string]bool {
 	stem := stemmer(p.Language)
 	found := make(map[string]bool)

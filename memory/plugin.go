@@ -71,11 +71,10 @@ func readItem(path core.Path, key string, value []byte) (core.Item, error) {
 	return core.Item{Path: path, Key: key, Version: k.Version, Value: k.Value}, nil
 }
 
-// Put stores an item and returns its new version. item.Version must be the stored one, 0 for
-// none, or core.AnyVersion; else the error wraps core.ErrVersion. A nil Value deletes the
-// item. An item is not stored if it lies under the path of somebody who was forgotten after
-// the context's epoch began, names them, or comes from a turn that answers them; the error
-// wraps core.ErrForgotten.
+// Put stores an item and returns its new version. item.Version must be the stored one, 0 for none, or core.AnyVersion;
+// else the error wraps core.ErrVersion. A nil Value deletes the item. An item is not stored if it lies under the path
+// of somebody who was forgotten after the context's epoch began, names them, or comes from a turn that answers them;
+// the error wraps core.ErrForgotten.
 func (i items) Put(ctx context.Context, item core.Item) (version uint64, err error) {
 	return i.put(ctx, []core.Item{item})
 }

@@ -136,9 +136,8 @@ func (v factIndex) posting(origin core.Path, term string, id uint64) (posting, b
 	return posting{id: id, rank: rank}, rank != nil
 }
 
-// Recall returns the facts that match best, best first. Rare words count more; meaning
-// counts as much as words, if there is an Embedder that answers in time; importance and
-// recency decide among equals.
+// Recall returns the facts that match best, best first. Rare words count more; meaning counts as much as words, if
+// there is an Embedder that answers in time; importance and recency decide among equals.
 func (db *DB) Recall(ctx context.Context, q core.FactQuery) (found []core.Fact, err error) {
 	meant := db.embeds.query(ctx, q.Text, db.pruning.config.Load().Recall)
 	err = db.read(ctx, func(v *view) { found = v.recall(q, meant) })
@@ -381,9 +380,8 @@ func (s *search) queryWords() {
 	}
 }
 
-// score weighs words by how rare they are, similarity of meaning, then importance and
-// recency. Both words and meaning are squared, so that much of one counts more than a little
-// of both; fusing ranks found less.
+// score weighs words by how rare they are, similarity of meaning, then importance and recency. Both words and meaning
+// are squared, so that much of one counts more than a little of both; fusing ranks found less.
 func (s *search) score(h *hit) float64 {
 	words := s.sum(h.words) + s.sum(h.strong)/2
 	length := float64(binary.BigEndian.Uint16(h.rank[5:]))

@@ -42,8 +42,7 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 const (
-	// idAge is how long the id of a deleted message stays known: platforms do not deliver
-	// again after that.
+	// idAge is how long the id of a deleted message stays known: platforms do not deliver again after that.
 	idAge = 60 * 24 * time.Hour
 	// pendingAge is how much longer the journal keeps a turn that waits for a confirmation.
 	pendingAge = 30 * 24 * time.Hour
@@ -140,9 +139,8 @@ func (p *pruning) storeTime(ctx context.Context) error {
 	return p.db.update(ctx, func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaPruned), []byte(now)) })
 }
 
-// Prune deletes, in small transactions, what is older, or more, than the configuration
-// keeps: entries that do not wait, the journal of finished turns, old ids of deleted
-// messages, and usage of more than 400 days ago.
+// Prune deletes, in small transactions, what is older, or more, than the configuration keeps: entries that do not wait,
+// the journal of finished turns, old ids of deleted messages, and usage of more than 400 days ago.
 func (db *DB) Prune(ctx context.Context, c Config) error {
 	var heads map[core.Path]head
 	if err := db.read(ctx, func(v *view) { heads = maps.Collect(v.headsBelow(core.Path{})) }); err != nil {
@@ -208,8 +206,7 @@ func (p *pruning) pruneEntries(ctx context.Context, path core.Path, h head, r Re
 	}, func(t *tx, seq uint64) { t.remove(key, seq) })
 }
 
-// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn's records is
-// useless.
+// pruneJournal deletes the turns that are over, if all of their records are old: a part of a turn's records is useless.
 func (p *pruning) pruneJournal(ctx context.Context, oldest time.Time) error {
 	return changeFound(ctx, p.db, func(v *view) (turns []core.TurnID) {
 		for turn, records := range v.turns(nil, nil) {

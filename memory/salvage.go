@@ -24,10 +24,9 @@ type Salvaged struct {
 
 const salvageStep = 5000
 
-// Salvage reads what can be read of a damaged file and puts it into a new database in dir,
-// which must not hold one. If nothing can be saved, it leaves no database. Derived content
-// (heads, due entries, ids) is computed again. If a place's mark was lost, none of its entries
-// waits any more: a missing answer is better than a repeated one.
+// Salvage reads what can be read of a damaged file and puts it into a new database in dir, which must not hold one. If
+// nothing can be saved, it leaves no database. Derived content (heads, due entries, ids) is computed again. If a
+// place's mark was lost, none of its entries waits any more: a missing answer is better than a repeated one.
 func Salvage(dir, damaged string) (report Salvaged, err error) {
 	err = installFile(dir, func(trial string) error {
 		db, err := Open(trial, Options{})

@@ -17,8 +17,7 @@ const (
 	minForBaseline = 30  // facts that a baseline needs
 )
 
-// baseline is how similar most facts are to a text: in most places, more than half of them
-// have nothing to do with it.
+// baseline is how similar most facts are to a text: in most places, more than half of them have nothing to do with it.
 type baseline struct {
 	counts    [64*sketchWords + 1]int // of facts, by the distance of their sketches
 	threshold float64                 // below it, similarity may be chance
@@ -26,8 +25,7 @@ type baseline struct {
 	top       float64
 }
 
-// addSimilar adds the most similar facts to the best hits, and sets the similarity of the
-// others.
+// addSimilar adds the most similar facts to the best hits, and sets the similarity of the others.
 func (s *search) addSimilar(best []int, origins []core.Path) []int {
 	if s.vector == nil {
 		return best
@@ -59,8 +57,7 @@ func (s *search) addSimilar(best []int, origins []core.Path) []int {
 	return best
 }
 
-// candidates finds the facts with the nearest sketches, most similar first, and counts the
-// distances of all.
+// candidates finds the facts with the nearest sketches, most similar first, and counts the distances of all.
 func (s *search) candidates(origins []core.Path) []hit {
 	wanted := s.vector.sketch()
 	byDistance := func(a, b hit) int { return cmp.Compare(a.distance, b.distance) }

@@ -135,8 +135,7 @@ func (u *Use) fields(c *codec) {
 	c.decimal(5, &u.Cost)
 }
 
-// Uses returns the counters of the days from first to last, inclusive, by day, person and
-// engine.
+// Uses returns the counters of the days from first to last, inclusive, by day, person and engine.
 func (db *DB) Uses(ctx context.Context, first, last string) (uses []Use, err error) {
 	err = db.read(ctx, func(v *view) {
 		to := append([]byte(last), terminator+1)

@@ -13,9 +13,8 @@ const (
 	maxStepTime   = 5 * time.Millisecond
 )
 
-// sweep reads the pairs of a bucket from start to end, which may be nil, in small steps, and
-// calls change for those that match, in short transactions. A nil match matches all pairs. It
-// may miss pairs that are added meanwhile.
+// sweep reads the pairs of a bucket from start to end, which may be nil, in small steps, and calls change for those
+// that match, in short transactions. A nil match matches all pairs. It may miss pairs that are added meanwhile.
 func sweep(ctx context.Context, db *DB, bucket string, start, end []byte,
 	match func(k, v []byte) bool, change func(t *tx, k, v []byte)) error {
 	if match == nil {

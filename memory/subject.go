@@ -10,8 +10,7 @@ import (
 	"synthbot/core"
 )
 
-// subject is what an export or Forget covers: a person, a place and all below it, or,
-// with the zero Path, everybody.
+// subject is what an export or Forget covers: a person, a place and all below it, or, with the zero Path, everybody.
 type subject struct {
 	db     *DB
 	ctx    context.Context
@@ -62,9 +61,8 @@ func (s *subject) find() error {
 	return s.findWhole()
 }
 
-// findWhole finds the places that belong to the subject as a whole: for a person, those where
-// they spoke in private. It also finds the other places where they spoke, and what the bot
-// answered them.
+// findWhole finds the places that belong to the subject as a whole: for a person, those where they spoke in private. It
+// also finds the other places where they spoke, and what the bot answered them.
 func (s *subject) findWhole() error {
 	if s.person == "" {
 		for path, h := range s.heads {

@@ -287,8 +287,7 @@ type unreadable struct {
 	logged map[string]bool
 }
 
-// logUnreadable logs a record that cannot be read, once. Readers skip it: it must not block
-// a place.
+// logUnreadable logs a record that cannot be read, once. Readers skip it: it must not block a place.
 func (db *DB) logUnreadable(err error) {
 	o := &db.unreadable
 	o.mu.Lock()

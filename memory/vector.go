@@ -135,8 +135,7 @@ const sketchWords = 16
 // bits differ.
 type sketch [sketchWords]uint64
 
-// sketch rotates the vector in a fixed, pseudo-random way, so that every number affects
-// every bit, and keeps the signs.
+// sketch rotates the vector in a fixed, pseudo-random way, so that every number affects every bit, and keeps the signs.
 func (v *vector) sketch() (s sketch) {
 	n := sketchWords * 64
 	for n < len(v.components) {

@@ -41,8 +41,7 @@ func (db *DB) View(ctx context.Context, f func(core.View) error) (err error) {
 	return f(v)
 }
 
-// view is View for this package. After a panic, or if the disk cannot read a page, the error
-// wraps core.ErrDamaged.
+// view is View for this package. After a panic, or if the disk cannot read a page, the error wraps core.ErrDamaged.
 func (db *DB) view(ctx context.Context, f func(*view) error) error {
 	return db.View(ctx, func(v core.View) (err error) {
 		defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)

@@ -177,8 +177,7 @@ func (w *writer) addBlocked(job string) error {
 	return os.WriteFile(w.blockedFile(), core.JSON(all), 0o600)
 }
 
-// refusedJobs returns the jobs that blocked the writer too often, and until when they are
-// refused.
+// refusedJobs returns the jobs that blocked the writer too often, and until when they are refused.
 func (w *writer) refusedJobs() map[string]time.Time {
 	until := make(map[string]time.Time)
 	all, err := w.blockedJobs()

@@ -40,9 +40,8 @@ func (w *writer) run() {
 	}
 }
 
-// conclude handles the result of a group's transaction. After a success it reports to all jobs. A job that
-// failed leaves the group, and the others are tried again. If the transaction itself failed, each job is tried
-// alone.
+// conclude handles the result of a group's transaction. After a success it reports to all jobs. A job that failed
+// leaves the group, and the others are tried again. If the transaction itself failed, each job is tried alone.
 func (w *writer) conclude(g *groupCommit, err error) {
 	defer w.watch.set(work{})
 	g.sealed = true
@@ -73,8 +72,7 @@ func (w *writer) conclude(g *groupCommit, err error) {
 	}
 }
 
-// transact runs a transaction outside of the queue. Only the writer may call it, or Open before the writer
-// starts.
+// transact runs a transaction outside of the queue. Only the writer may call it, or Open before the writer starts.
 func (w *writer) transact(run func(*tx) error) error {
 	err := w.db.engine.Update(func(b kv.Tx) error {
 		t := newTx(w.db, b)
@@ -90,8 +88,7 @@ func (w *writer) transact(run func(*tx) error) error {
 const maxDelay = 100 * time.Millisecond
 
 type job struct {
-	// run writes. It may be called again, in another transaction, if another job in the first
-	// one fails.
+	// run writes. It may be called again, in another transaction, if another job in the first one fails.
 	run func(*tx) error
 	// prefetch, if set, lists what run will read.
 	prefetch func(*tx, *reads)
@@ -215,8 +212,7 @@ func (q *queue) withdraw(j *job) bool {
 	return true
 }
 
-// close accepts no more jobs and waits until the others are written. It reports whether it
-// was the first call.
+// close accepts no more jobs and waits until the others are written. It reports whether it was the first call.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	first := !q.closed

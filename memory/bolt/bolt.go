@@ -31,8 +31,7 @@ const (
 	allocStep = 1 << 20               // the file grows by this much at once
 )
 
-// mapSize is reserved as address space from the start, so that the file can
-// grow while it is read. It costs no memory.
+// mapSize is reserved as address space from the start, so that the file can grow while it is read. It costs no memory.
 const mapSize = 1 << (27 + 3*(strconv.IntSize/64)) // 1 GiB, 128 MiB on small machines
 
 // Options of a File.
@@ -69,9 +68,8 @@ type File struct {
 
 var _ kv.Engine = (*File)(nil)
 
-// Open opens a file, and creates it and its folder (0700) if they are missing. Its errors name
-// the file, the likely cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The
-// caller closes the File.
+// Open opens a file, and creates it and its folder (0700) if they are missing. Its errors name the file, the likely
+// cause and the fix; they may wrap core.ErrLocked or core.ErrDamaged. The caller closes the File.
 func Open(name string, o Options) (*File, error) {
 	f := newFile(name, o)
 	dir := filepath.Dir(name)
@@ -96,8 +94,7 @@ func newFile(name string, o Options) *File {
 		compacting: make(chan struct{}, 1)}
 }
 
-// open opens the file. If bbolt panics on a broken file, it returns an error and releases
-// the lock.
+// open opens the file. If bbolt panics on a broken file, it returns an error and releases the lock.
 func (f *File) open() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -256,8 +253,7 @@ func (f *File) Begin(context.Context) (kv.View, error) {
 	}
 }
 
-// Update implements kv.Engine. After a panic, bbolt's locks may be held forever, so nothing is written any
-// more.
+// Update implements kv.Engine. After a panic, bbolt's locks may be held forever, so nothing is written any more.
 func (f *File) Update(work func(kv.Tx) error) (err error) {
 	f.writing <- struct{}{}
 	defer func() { <-f.writing }()

@@ -145,8 +145,7 @@ func (c *compaction) copyPairs(f func(from, to *tx) error) (err error) {
 	return c.target.handle.Sync()
 }
 
-// complete copies what changed meanwhile, until so little is left that the last step can do
-// the rest.
+// complete copies what changed meanwhile, until so little is left that the last step can do the rest.
 func (c *compaction) complete() error {
 	for round := 0; ; round++ {
 		var changed changes

@@ -94,9 +94,8 @@ type view struct {
 
 func (v *view) End() { _ = v.Rollback() } // of a view, it cannot fail
 
-// CheckPages reports what is wrong with the tree of every bucket. bbolt's own check must not
-// run while somebody writes: it reads the list of free pages that the writer changes, and a
-// fault ends the process.
+// CheckPages reports what is wrong with the tree of every bucket. bbolt's own check must not run while somebody writes:
+// it reads the list of free pages that the writer changes, and a fault ends the process.
 func (v *view) CheckPages() []error {
 	root := uint64(v.Cursor().Bucket().Root())
 	return rescue.At(v.handle, v.Size(), int64(v.DB().Info().PageSize), root).Check()

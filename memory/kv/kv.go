@@ -1,6 +1,5 @@
-// Package kv defines the key-value store on which package memory is built. Its engines are memory/bolt,
-// a file, and memory/postgres, a database that several processes share. It does not know what the keys
-// and values mean.
+// Package kv defines the key-value store on which package memory is built. Its engines are memory/bolt, a file, and
+// memory/postgres, a database that several processes share. It does not know what the keys and values mean.
 package kv
 
 import (
@@ -11,16 +10,14 @@ import (
 // Engine is an open store: named buckets of key-value pairs, ordered by key. It is safe for concurrent
 // use. Its errors wrap core.ErrClosed after Close, and core.ErrFull if the disk is full.
 //
-// Methods that read return no errors. An engine that cannot read panics, and the caller of Begin or
-// Update recovers. The value of the panic is a *Fault if the engine knows the cause. Any other value
-// means that the store is damaged.
+// Methods that read return no errors. An engine that cannot read panics, and the caller of Begin or Update recovers.
+// The value of the panic is a *Fault if the engine knows the cause. Any other value means that the store is damaged.
 type Engine interface {
 	// Begin returns a snapshot of the store. The caller ends it.
 	Begin(ctx context.Context) (View, error)
-	// Update calls f in a transaction that sees its own changes. It returns nil when they are durable.
-	// If it returns an error, such as f's, nothing has changed, unless the connection broke during the
-	// commit. If another process changed what f read, Update calls f again. Concurrent calls wait for
-	// each other.
+	// Update calls f in a transaction that sees its own changes. It returns nil when they are durable. If it returns an
+	// error, such as f's, nothing has changed, unless the connection broke during the commit. If another process
+	// changed what f read, Update calls f again. Concurrent calls wait for each other.
 	Update(f func(Tx) error) error
 	// Compact rewrites what is stored without traces of deleted data, and returns its size in bytes before and
 	// after. It calls last at its end, with a transaction.
@@ -37,8 +34,7 @@ type Shared interface {
 	// until work has returned. If work returns before its context ends, Claim returns its error. Parts
 	// whose names begin with the same word are divided evenly among the processes that claim them.
 	Claim(ctx context.Context, part string, work func(context.Context) error) error
-	// OwnsParts reports whether this process certainly still owns its parts, by its own clock. It does not
-	// block.
+	// OwnsParts reports whether this process certainly still owns its parts, by its own clock. It does not block.
 	OwnsParts() bool
 	// Self returns the number of this process, which no other process ever gets. It is 0 before the
 	// process first writes.
@@ -71,8 +67,7 @@ type Fault struct{ Err error }
 // MaxKey is the length of the longest key that any engine stores.
 const MaxKey = 32768
 
-// View is a read-only snapshot. It is taken at the latest when the first Get or Seek returns. It is for
-// one goroutine.
+// View is a read-only snapshot. It is taken at the latest when the first Get or Seek returns. It is for one goroutine.
 type View interface {
 	Tx
 	End()
@@ -100,9 +95,8 @@ type Bucket interface {
 	Put(key, value []byte) error
 	// Delete removes a key, if it exists.
 	Delete(key []byte) error
-	// Cursor returns a cursor for the keys from one to another, exclusive. A nil from means from the
-	// first key, a nil to means through the last. Engines need not enforce the limits: the cursor may
-	// also return keys outside of them.
+	// Cursor returns a cursor for the keys from one to another, exclusive. A nil from means from the first key, a nil
+	// to means through the last. Engines need not enforce the limits: the cursor may also return keys outside of them.
 	Cursor(from, to []byte) Cursor
 	// NextSequence increments the counter and returns it.
 	NextSequence() (uint64, error)
@@ -110,9 +104,8 @@ type Bucket interface {
 	SetSequence(n uint64) error
 }
 
-// Cursor moves through a bucket. Each method returns the pair at its new position; a nil key if there is
-// none. It may miss changes made after it was created. After a Delete in the same transaction, Prev and
-// Before must not be used.
+// Cursor moves through a bucket. Each method returns the pair at its new position; a nil key if there is none. It may
+// miss changes made after it was created. After a Delete in the same transaction, Prev and Before must not be used.
 type Cursor interface {
 	// Seek moves to the key, or else to the first key after it.
 	Seek(key []byte) (k, v []byte)
@@ -128,8 +121,7 @@ type Prefetcher interface {
 	Prefetch(what ...Range)
 }
 
-// Range is a part of a bucket: the key From, or the keys From until To. Without both it is the bucket's
-// counter.
+// Range is a part of a bucket: the key From, or the keys From until To. Without both it is the bucket's counter.
 type Range struct {
 	Bucket   string
 	From, To []byte // To nil: the key From alone

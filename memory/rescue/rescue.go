@@ -1,19 +1,16 @@
-// Package rescue reads bbolt files page by page, without bbolt, which trusts its files: a
-// damaged page ends the whole process, or makes it read forever. So this package checks a
-// backup before bbolt opens it, and a file that was not closed properly while it is in use.
-// It also reads the intact pairs of a damaged file, for users who have no backup.
+// Package rescue reads bbolt files page by page, without bbolt, which trusts its files: a damaged page ends the whole
+// process, or makes it read forever. So this package checks a backup before bbolt opens it, and a file that was not
+// closed properly while it is in use. It also reads the intact pairs of a damaged file, for users who have no backup.
 //
 // The package does not repair files, does not know what the pairs mean, and does not
 // read free pages: a restored file is a new one, which has none.
 //
 // # The format
 //
-// A page begins with its number (8 bytes), flags (2), count of elements (2) and the
-// number of pages that follow it (4). Elements of a branch are position (4, from the
-// element's own start), key size (4), page (8); of a leaf flags (4), position, key size,
-// value size (4 each). The value of a bucket is its root page (8; 0: the page follows
-// right here) and a sequence (8). Numbers are in the byte order of the machine, in
-// practice little endian.
+// A page begins with its number (8 bytes), flags (2), count of elements (2) and the number of pages that follow it (4).
+// Elements of a branch are position (4, from the element's own start), key size (4), page (8); of a leaf flags (4),
+// position, key size, value size (4 each). The value of a bucket is its root page (8; 0: the page follows right here)
+// and a sequence (8). Numbers are in the byte order of the machine, in practice little endian.
 package rescue
 
 import (
@@ -56,8 +53,7 @@ type File struct {
 	seen   []uint64 // a bit for each page that was read: a page is read once, whatever leads to it
 }
 
-// Open opens a file that nobody writes to, at the newest transaction whose first page is
-// intact. The caller closes it.
+// Open opens a file that nobody writes to, at the newest transaction whose first page is intact. The caller closes it.
 func Open(name string) (*File, error) {
 	opened, err := os.Open(name)
 	if err != nil {
@@ -85,9 +81,8 @@ func At(reader io.ReaderAt, size, page int64, root uint64) *File {
 // Close closes a file that Open returned.
 func (f *File) Close() error { return f.closer.Close() }
 
-// findRoot looks for first pages of this size. A first page has magic, version, page
-// size, flags (4 each), root bucket (16), list of free pages, end, transaction and
-// checksum (8 each).
+// findRoot looks for first pages of this size. A first page has magic, version, page size, flags (4 each), root bucket
+// (16), list of free pages, end, transaction and checksum (8 each).
 func (f *File) findRoot() (found bool) {
 	var newest uint64
 	for number := range int64(2) {
