@@ -134,8 +134,7 @@ func Restore(dir, backup string) error {
 	})
 }
 
-// installFile calls write with a temporary folder, and moves the database that it creates there into dir, which
-// must not hold one.
+// installFile moves the database that write creates in a temporary folder into dir, which must not hold one.
 func installFile(dir string, write func(trial string) error) error {
 	target := filepath.Join(dir, FileName)
 	if _, err := os.Lstat(target); err == nil {

@@ -106,8 +106,7 @@ func prepareBatch(b *core.Batch) (*batch, error) {
 	return w, nil
 }
 
-// checkEvent returns an error for an event that can never be stored. changes says whether it must change an
-// entry or be one.
+// checkEvent returns an error for an event that can never be stored: as an entry or, with changes, as a change of one.
 func checkEvent(e *core.Event, changes bool) error {
 	m, isChange := &e.Message, false
 	switch e.Kind {

@@ -113,8 +113,7 @@ func hasKey(b bucket, key []byte) bool {
 	return bytes.Equal(k, key)
 }
 
-// checkIDs checks that the ids are in order, that each leads to its entry if that still exists, and that each
-// entry with an id is found by it.
+// checkIDs checks the order of the ids, that each leads to its entry if that exists, and that each entry is found.
 func (c *checker) checkIDs() {
 	var before []byte
 	c.eachPair(bucketIDs, func(k, value []byte) error {

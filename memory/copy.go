@@ -36,9 +36,7 @@ type BucketSum struct {
 // Copy copies everything from one location to another, which must be empty, reads it back and compares
 // it. No other process may use them: the error may wrap core.ErrLocked. progress is called repeatedly
 // with a bucket and how many of its pairs were copied. No bot opens a copy that was cut short.
-func Copy(
-	ctx context.Context, from, to Location, progress func(bucket string, pairs int),
-) (sums []BucketSum, err error) {
+func Copy(ctx context.Context, from, to Location, progress func(string, int)) (sums []BucketSum, err error) {
 	if _, err := os.Stat(from.file()); from.URL.IsZero() && err != nil {
 		return nil, bolt.FileError(from.file(), err)
 	}
@@ -72,9 +70,7 @@ func (l Location) open(ctx context.Context) (kv.Engine, error) {
 	return bolt.Open(l.file(), bolt.Options{Scattered: []string{bucketPassageWords}})
 }
 
-func copyVerified(
-	ctx context.Context, to, from kv.Engine, progress func(bucket string, pairs int),
-) (sums []BucketSum, err error) {
+func copyVerified(ctx context.Context, to, from kv.Engine, progress func(string, int)) (sums []BucketSum, err error) {
 	e := &engine{log: slog.New(slog.DiscardHandler)}
 	defer e.recoverPanic(debug.SetPanicOnFault(true), &err)
 	before, err := sumsOf(ctx, to)

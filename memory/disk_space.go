@@ -27,8 +27,7 @@ const (
 	reserveSize   = 1 << 20
 )
 
-// diskSpace handles a full disk. The write that finds no space fails. From then on, step tries regularly
-// whether writing works again.
+// diskSpace handles a full disk: after a write found no space, step tries regularly whether writing works again.
 type diskSpace struct {
 	db       *DB
 	onFull   func(bool)
@@ -101,8 +100,7 @@ func (r *diskSpace) step(ctx context.Context) time.Duration {
 	return probePause
 }
 
-// probe writes as many bytes as could not be written, deletes them, which leaves free space in the file, and
-// restores the reserve. It reports whether all of that worked.
+// probe writes as much as found no space, deletes it, which leaves room in the file, and restores the reserve.
 func (r *diskSpace) probe(ctx context.Context) bool {
 	write := func(t *tx) { t.bucket(bucketMeta).Put([]byte(metaProbe), make([]byte, r.size.Load())) }
 	drop := func(t *tx) { t.bucket(bucketMeta).Delete([]byte(metaProbe)) }

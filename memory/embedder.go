@@ -276,8 +276,7 @@ func (m *embedWorker) embed(ctx context.Context, e *embedding, batch []embeddabl
 	}})
 }
 
-// callEmbedder returns the vectors of texts, all of one length. An Embedder's panics, wrong counts and
-// vectors without direction are errors.
+// callEmbedder returns the vectors of texts. Panics, wrong counts or lengths, and vectors without direction are errors.
 func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []vector, err error) {
 	defer func() {
 		p := recover()
@@ -302,8 +301,8 @@ func callEmbedder(ctx context.Context, by Embedder, texts []string) (vectors []v
 	return vectors, nil
 }
 
-// query returns the vector of a search text; nil if there is no Embedder, or if it does not answer in
-// time. After a failure, the Embedder is not called for a while.
+// query returns the vector of a search text; nil if there is no Embedder, or if it does not answer in time. After a
+// failure, the Embedder is not called for a while.
 func (m *embedWorker) query(ctx context.Context, text string, limit time.Duration) *vector {
 	m.mu.Lock()
 	e, paused := m.embedding, time.Now().Before(m.queryBackoff.until)

@@ -57,8 +57,7 @@ func (e *engine) dir() (string, error) {
 	return dir, bolt.FileError(dir, os.MkdirAll(dir, 0o700))
 }
 
-// spool calls write with an unnamed file beside the database, and then copies that to w. So no read transaction
-// stays open while w is slow.
+// spool lets write fill an unnamed file and copies that to w, so that no read transaction stays open while w is slow.
 func (e *engine) spool(w io.Writer, write func(io.Writer) error) (n int64, err error) {
 	dir, err := e.dir()
 	if err != nil {

@@ -32,8 +32,7 @@ type epochState struct {
 	others  map[string][]core.Path // who is being forgotten by other processes, by the key of the plan
 }
 
-// takeTurn blocks until this process forgets nobody else, or ctx ends: two that forget the same user have the same
-// plan. The caller calls endTurn.
+// takeTurn waits until this process forgets nobody else: two that forget the same user have the same plan.
 func (e *epochState) takeTurn(ctx context.Context) error {
 	select {
 	case e.forgets <- struct{}{}:
@@ -89,8 +88,7 @@ func (db *DB) epochOf(ctx context.Context) writeEpoch {
 	return writeEpoch{&db.epochs, epoch, turn, dated}
 }
 
-// forgot reports whether one of these people or places, or a place above one, was forgotten
-// since the work began, or is being forgotten.
+// forgot reports whether one of these paths, or one above it, was forgotten since the work began, or is being forgotten.
 func (b writeEpoch) forgot(paths ...core.Path) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,8 +123,7 @@ func (b writeEpoch) dropForgotten(l *storedEntry) {
 	}
 }
 
-// isNamed reports whether a value names somebody whom forgot reports: their path, a
-// path below it, or their id, as a JSON string.
+// isNamed reports whether a value names somebody whom forgot reports: by a path, or by their id as a JSON string.
 func (b writeEpoch) isNamed(value []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -179,8 +179,7 @@ func (e *exporter) exportsFact(f *core.Fact) bool {
 	return e.of.concernsFact(*f) || slices.ContainsFunc(f.Former, e.of.wroteFormer)
 }
 
-// writeJournals writes the journal of the turns that answered a person, or that took place in a
-// private conversation with them.
+// writeJournals writes the journal of the turns that answered a person or were in a private conversation with them.
 func (e *exporter) writeJournals() {
 	if e.of.person == "" {
 		return

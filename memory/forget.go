@@ -149,8 +149,7 @@ func (s *subject) loadPlan(v *view) {
 
 func (s *forgetting) storePlan(t *tx) { t.bucket(bucketMeta).Put(s.planKey, core.JSON(s.plan)) }
 
-// announceBegun stores the plan, so that another process can continue, and tells the others whom they must not store
-// any more.
+// announceBegun stores the plan, for a process that continues, and tells others whom they must not store any more.
 func (s *forgetting) announceBegun(t *tx, begun []core.Path, muted []sharedMute) {
 	if Shared(s.db) != nil {
 		s.storePlan(t)
@@ -188,8 +187,7 @@ func (s *forgetting) deleteAll() error {
 	)
 }
 
-// begin marks what was found as being forgotten, in all processes, and takes a snapshot of the heads. From then on,
-// no process stores anything of it.
+// begin marks what was found as being forgotten, in all processes, which store nothing of it from then on.
 func (s *forgetting) begin() error {
 	if Shared(s.db) != nil {
 		s.Worker = Shared(s.db).Self()
@@ -281,8 +279,7 @@ func (s *forgetting) muteTurn(turn core.TurnID, former []place) {
 	}
 }
 
-// findAll searches again, for what turns have added meanwhile, and then finds the ids, aliases and turns that
-// belong to the subject.
+// findAll searches again, for what turns have added meanwhile, and finds the ids, aliases and turns of the subject.
 func (s *forgetting) findAll() error {
 	if err := s.findWhole(); err != nil {
 		return err

@@ -40,8 +40,8 @@ func (t *tx) sentBy(r record) (p place, sent core.Sent, seq uint64, known bool) 
 	return p, sent, seq, known
 }
 
-// deleteFacts deletes facts by the person, about them, or of the deleted places. If others have
-// replaced a fact since, it deletes only the person's former texts.
+// deleteFacts deletes facts that concern the subject. Of those that others have replaced since, it deletes only the
+// person's former texts.
 func (s *forgetting) deleteFacts() error {
 	unreadable := make(map[string]bool)
 	err := sweep(s.ctx, s.db, bucketFacts, nil, nil, func(k, v []byte) bool {
@@ -104,8 +104,7 @@ func (s *forgetting) deleteStates() error {
 	})
 }
 
-// deleteUsage deletes what the person used. What their places cost is added to the interface
-// instead: the money is spent, and budgets must not have room again.
+// deleteUsage adds what the person's places cost to the interface: the money is spent, and budgets stay used.
 func (s *forgetting) deleteUsage() error {
 	return sweep(s.ctx, s.db, bucketUsage, nil, nil, func(k, v []byte) bool {
 		u, _ := readUse(k, v)

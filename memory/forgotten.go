@@ -152,10 +152,9 @@ func (t forgottenTx) dropOld(e *core.Entry) bool {
 		m.ReplyTo = &core.Quote{ID: m.ReplyTo.ID}
 	}
 	oldForeign := t.dropOldForeign(m)
-	if e.Command == nil || e.Target == "" {
-		return !old
-	}
-	return !old && !oldQuote && !oldForeign && !t.isGone(placeKey(m.Path), shortID(e.Target))
+	aboutOld := e.Command != nil && e.Target != "" &&
+		(oldQuote || oldForeign || t.isGone(placeKey(m.Path), shortID(e.Target)))
+	return !old && !aboutOld
 }
 
 // forget drops the content of an entry, its author, and whom it answers.

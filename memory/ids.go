@@ -20,12 +20,9 @@ import (
 //	place, 0xff → the rest
 
 const (
-	// maxID is the length from which on a platform id is stored as a hash, which has just this length.
-	maxID = 200
-	// newestSuffix ends the key of a place's newest run, instead of its last id.
-	newestSuffix = 0xff
-	// maxRun is the size in bytes from which on a run is split.
-	maxRun = 512
+	maxID        = 200  // the length from which on a platform id is stored as a hash, which has just this length
+	newestSuffix = 0xff // ends the key of a place's newest run, instead of its last id
+	maxRun       = 512  // the size in bytes from which on a run is split
 )
 
 // knownID is a platform id that was received.

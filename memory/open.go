@@ -34,12 +34,10 @@ type Options struct {
 	OnFull func(bool)
 	// OnStuck, if set, is called once if the writer makes no progress on a job for Patience, or on the disk for ten
 	// times that. Nothing can be written any more: the process should end. Job is "" if no job is the cause.
-	OnStuck  func(job string)
-	Patience time.Duration // 0: 30 seconds
-	// BeforeJob, if set, is called by the writer before each job, for tests.
-	BeforeJob func(job string)
-	// SkipCheck leaves out the check after an unclean stop.
-	SkipCheck bool
+	OnStuck   func(job string)
+	Patience  time.Duration    // 0: 30 seconds
+	BeforeJob func(job string) // nil, or called by the writer before each job, for tests
+	SkipCheck bool             // leaves out the check after an unclean stop
 	Server    ServerConfig
 	// OnFenced, if set, is called once if another process has taken over the server's database, as it may after this
 	// one was suspended or cut off. Nothing can be written any more: the process should end. It must not block.
@@ -52,11 +50,9 @@ type Options struct {
 	OnHint func(string)
 	// BesideBot is for a command, which can only read while a bot uses the server's database.
 	// Open does not create a missing database: it returns ErrMissing.
-	BesideBot bool
-	// KeepFormat leaves a database of an older format as it is: then Open returns ErrOlder.
-	KeepFormat bool
-	// NoSync does not wait until writes are on the disk, for tests.
-	NoSync bool
+	BesideBot  bool
+	KeepFormat bool // leaves a database of an older format as it is: then Open returns ErrOlder
+	NoSync     bool // does not wait until writes are on the disk, for tests
 }
 
 // ServerConfig selects a server's database instead of the file.

@@ -28,8 +28,7 @@ const (
 // vectors. No interface has such a name. It is short because many keys begin with it.
 const passageRoot = "@d"
 
-// firstPassage is the number below that of the first passage. Numbers of facts are lower, so
-// that both can have vectors.
+// firstPassage is the number below that of the first passage. Facts have lower ones, so that both can have vectors.
 const firstPassage = 1 << 62
 
 type passages struct{ db *DB }
@@ -241,8 +240,7 @@ func (x passages) DropDocuments(ctx context.Context, source string, names ...str
 	return err
 }
 
-// dropSome drops as many passages of documents as one transaction may, and returns the names
-// of the documents that are not gone yet.
+// dropSome drops as many passages as one transaction may, and returns the names of the documents that are left.
 func (t passageTx) dropSome(origin core.Path, names []string) (rest []string, err error) {
 	place, dropped, room := placeKey(origin), make(postingChanges), passageJob
 	for i, name := range names {

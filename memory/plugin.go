@@ -121,8 +121,7 @@ func (i items) put(ctx context.Context, list []core.Item) (version uint64, err e
 	return version, nil
 }
 
-// concerns reports whether an item is about somebody, or of a place, that was forgotten since then, or comes
-// from a turn that answers them.
+// concerns reports whether an item is of somebody or a place forgotten since then, or of a turn that answers them.
 func (b writeEpoch) concerns(item *core.Item) bool {
 	key, _ := core.ParsePath(item.Key)
 	return b.isMuted(b.turn) || b.forgot(item.Path, key) || b.isNamed(item.Value)

@@ -42,16 +42,11 @@ func (c *Config) Check(fault func(text string, at ...any)) {
 }
 
 const (
-	// idAge is how long the id of a deleted message stays known: platforms do not deliver again after that.
-	idAge = 60 * 24 * time.Hour
-	// pendingAge is how much longer the journal keeps a turn that waits for a confirmation.
-	pendingAge = 30 * 24 * time.Hour
-	// usageAge is how long usage is stored.
-	usageAge = 400 * 24 * time.Hour
-	// startPause is the time that belongs to the start and its first messages.
-	startPause = 2 * time.Second
-	// firstPrunePause is the longest time from then to the first pruning.
-	firstPrunePause = time.Minute
+	idAge           = 60 * 24 * time.Hour // of deleted messages: platforms do not deliver again after that
+	pendingAge      = 30 * 24 * time.Hour // how much longer the journal keeps a turn that waits for a confirmation
+	usageAge        = 400 * 24 * time.Hour
+	startPause      = 2 * time.Second // for the start and its first messages
+	firstPrunePause = time.Minute     // from then to the first pruning, at most
 )
 
 func (c *Config) policy(place core.Path) Retention {
@@ -80,8 +75,7 @@ func (db *DB) SetConfig(c Config) {
 	loop.Notify(db.pruning.changed)
 }
 
-// step prunes regularly, and soon after the start and each change of the configuration. It returns when to go on; see
-// loop.Repeat.
+// step prunes regularly, and soon after the start and each change of the configuration; see loop.Repeat.
 func (p *pruning) step(ctx context.Context) time.Duration {
 	if p.began.IsZero() {
 		p.began = time.Now()
@@ -222,8 +216,7 @@ func (p *pruning) pruneJournal(ctx context.Context, oldest time.Time) error {
 	})
 }
 
-// isOld reports whether a turn is answered and all of its records are older than that; much
-// older if it waits for a confirmation.
+// isOld reports whether a turn is answered and all of its records are older than that; much older if it is pending.
 func isOld(t *tx, turn core.TurnID, records []record, oldest time.Time) bool {
 	h, _ := t.readHead(placeKey(turn.Path))
 	if h.answered < turn.Seq {

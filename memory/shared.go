@@ -1,8 +1,6 @@
 package memory
 
-import (
-	"synthbot/memory/kv"
-)
+import "synthbot/memory/kv"
 
 type (
 	// Sharing divides the work of several processes that use the database at the same time.
@@ -17,8 +15,7 @@ func Shared(db *DB) Sharing { return db.engine.shared }
 // OwnsParts reports whether this process certainly still owns its parts of the work.
 func OwnsParts(db *DB) bool { return Shared(db) == nil || Shared(db).OwnsParts() }
 
-// raiseBarrier makes the other processes apply what this transaction stores before their next one. Their open
-// ones count as earlier, as kv.Barrier says.
+// raiseBarrier makes other processes apply what this transaction stores before they change anything; see kv.Barrier.
 func raiseBarrier(t *tx) {
 	if barrier, ok := t.Tx.(kv.Barrier); ok {
 		t.fail(bucketMeta, barrier.Barrier())

@@ -83,8 +83,7 @@ func (s *search) candidates(origins []core.Path) []hit {
 	return near
 }
 
-// compute derives threshold and spread from the less similar half of the facts. The spread
-// that sketches have by chance is subtracted.
+// compute uses the less similar half of the facts, and subtracts the spread that sketches have by chance.
 func (u *baseline) compute() {
 	n := 0
 	for _, count := range u.counts {

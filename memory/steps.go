@@ -63,8 +63,7 @@ func changeFound[T any](ctx context.Context, db *DB, find func(*view) []T, chang
 	return changeAll(ctx, db, all, change)
 }
 
-// changeAll calls change for each of many things, in short transactions. If one fails and is
-// tried again, change is called again.
+// changeAll calls change for each of many things, in short transactions; again if one fails and is tried again.
 func changeAll[T any](ctx context.Context, db *DB, all []T, change func(*tx, T)) error {
 	for len(all) > 0 {
 		done := 0

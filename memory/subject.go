@@ -166,8 +166,7 @@ func (s *subject) isNamed(records []record) bool {
 	})
 }
 
-// isAnswered reports whether a turn answers the person, according to its first record, or is in a place that
-// belongs to the subject as a whole.
+// isAnswered reports whether a turn answers the person, or is in a place that belongs to the subject as a whole.
 func (s *subject) isAnswered(t *tx, records []record) bool {
 	turn := records[0].key.Turn
 	last, whole := s.Whole[turn.Path]

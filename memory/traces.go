@@ -45,8 +45,7 @@ func tracesOf(db *DB) (mark []byte) {
 	return mark
 }
 
-// startTraceRemoval rewrites the file after the start and every night, until ctx ends, if it has traces of
-// forgotten people.
+// startTraceRemoval removes traces of forgotten people after the start and every night, until ctx ends.
 func (db *DB) startTraceRemoval(ctx context.Context) {
 	due, started := tracesOf(db) != nil, false
 	db.repeat(ctx, nil, func(ctx context.Context) time.Duration {

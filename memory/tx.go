@@ -93,8 +93,7 @@ func (b bucket) set(key, value []byte) {
 	}
 }
 
-// pairs iterates over the pairs in a range of keys, to exclusive. A nil from is the first key; a nil to is the
-// end. It may miss changes made meanwhile.
+// pairs iterates over a range of keys, to exclusive; a nil to is the end. It may miss changes made meanwhile.
 func (b bucket) pairs(from, to []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, v []byte) bool) {
 		c := b.Cursor(from, to)
@@ -227,8 +226,7 @@ func (t *tx) placesIn(bucket string, root core.Path) (places []core.Path) {
 	return places
 }
 
-// numbers iterates over the numbers that follow a place, or another prefix, in the keys of a bucket, beginning
-// with from, and their values.
+// numbers iterates over the numbers, from one on, that follow a place or another prefix in keys, and their values.
 func (t *tx) numbers(bucket string, place []byte, from uint64) iter.Seq2[uint64, []byte] {
 	return func(yield func(uint64, []byte) bool) {
 		for k, value := range t.bucket(bucket).pairs(seqKey(place, from), prefixEnd(place)) {

@@ -19,8 +19,7 @@ type vector struct {
 	components []byte // int8; of a stored vector that is not coarse, valid during the transaction
 }
 
-// coarseTag changes the model of a coarse vector. As there are many passages, each component of their vectors
-// has four bits.
+// coarseTag changes the model of a coarse vector. Passages are many, so each component of theirs has four bits.
 const coarseTag = 0x34626974
 
 func modelTag(model string, length int) uint32 {

@@ -56,8 +56,7 @@ type view struct {
 
 var errEnded = errors.New("this view has ended")
 
-// readPlace calls f with the place to which a path leads, and returns its result. If the engine panics on a
-// broken page, the error wraps core.ErrDamaged.
+// readPlace calls f with the place of a path. If the engine panics on a broken page, the error wraps core.ErrDamaged.
 func readPlace[T any](v *view, path core.Path, f func(place) T) (value T, err error) {
 	if v.ended {
 		return value, errEnded

@@ -73,8 +73,7 @@ func stemmed(word string, stem func(*snowballstem.Env) bool) string {
 	return env.Current()
 }
 
-// words calls use for each word of a text, and then for each Han character, which may be a word, until it
-// returns false.
+// words calls use for each word, and then for each Han character, which may be a word, until it returns false.
 func words(text string, use func(string) bool) {
 	notInWord := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
 	text = lower(text)

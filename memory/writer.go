@@ -89,15 +89,13 @@ const maxDelay = 100 * time.Millisecond
 
 type job struct {
 	// run writes. It may be called again, in another transaction, if another job in the first one fails.
-	run func(*tx) error
-	// prefetch, if set, lists what run will read.
-	prefetch func(*tx, *reads)
-	// publish, if set, is called when what run wrote is durable.
-	publish   func()
-	name      string // "": see withJobName
-	size      int    // roughly, in bytes; 0: it adds nothing
-	finishing bool   // finishes what has begun: it is written even if the disk is full
-	canWait   bool   // for the next transaction, up to maxDelay
+	run       func(*tx) error
+	prefetch  func(*tx, *reads) // nil, or lists what run will read
+	publish   func()            // nil, or called when what run wrote is durable
+	name      string            // "": see withJobName
+	size      int               // roughly, in bytes; 0: it adds nothing
+	finishing bool              // finishes what has begun: it is written even if the disk is full
+	canWait   bool              // for the next transaction, up to maxDelay
 	done      chan error
 }
 
@@ -204,12 +202,9 @@ func (q *queue) take(g *groupCommit) (closed bool) {
 func (q *queue) withdraw(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.Index(q.waiting, j)
-	if i < 0 {
-		return false
-	}
-	q.waiting = slices.Delete(q.waiting, i, i+1)
-	return true
+	before := len(q.waiting)
+	q.waiting = slices.DeleteFunc(q.waiting, func(other *job) bool { return other == j })
+	return len(q.waiting) < before
 }
 
 // close accepts no more jobs and waits until the others are written. It reports whether it was the first call.
@@ -260,8 +255,7 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 	return f(&view{tx: newTx(db, b)})
 }
 
-// write calls run in a transaction and returns when that is durable, or run's error. If ctx
-// ends before the writer took the job, nothing is written; later ctx has no effect.
+// write returns when what the job wrote is durable. If ctx ends before the writer took it, nothing is written.
 func (db *DB) write(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -137,8 +137,7 @@ func (f *File) open() (err error) {
 	})
 }
 
-// create makes and opens a new file. It gets its name once it is complete, so that an empty file of that name is a
-// damaged one.
+// create gives the new file its name once it is complete, so that an empty file of that name is a damaged one.
 func (f *File) create() error {
 	dir, base := filepath.Split(f.name)
 	made := filepath.Join(dir, "."+base+".new")
@@ -227,8 +226,7 @@ func (f *File) Displaced(name string) bool {
 	return now == handle && len(f.compacting) == 0 // else compaction may have just replaced it
 }
 
-// current returns the open file. Compaction may replace and close it: views that have begun end first, others
-// try again.
+// current returns the open file. Compaction may replace it, and closes it when the views that have begun have ended.
 func (f *File) current() (*bbolt.DB, *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -120,8 +120,7 @@ func (c *compaction) copy() error {
 	return err
 }
 
-// copyPairs calls f with a view of the file and a transaction of the copy, and syncs that, so
-// that the last sync, for which writers wait, is short.
+// copyPairs syncs the copy after f has changed it, so that the last sync, for which writers wait, is short.
 func (c *compaction) copyPairs(f func(from, to *tx) error) (err error) {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -184,8 +183,7 @@ func catchUp(source, target *tx, changed changes) error {
 
 var errDisplaced = errors.New("somebody has moved, deleted or replaced the open file")
 
-// finish copies the rest and replaces the file with the copy, between two transactions. Views
-// of the old file go on until they end.
+// finish replaces the file with the copy, between two transactions. Views of the old file go on until they end.
 func (c *compaction) finish() error {
 	f := c.file
 	err := c.copyPairs(func(from, to *tx) error {
