@@ -127,7 +127,7 @@ type exporter struct {
 // writeAll writes the rows of what a bucket holds, of those that belong to the export.
 func writeAll[T any](e *exporter, bucket string, decode func(k, v []byte) (T, error), rowOf func(*T) (row, bool)) {
 	for one := range decoded(&e.tx, bucket, nil, nil, decode) {
-		if r, belongs := rowOf(&one); belongs {
+		if r, ok := rowOf(&one); ok {
 			e.write(r)
 		}
 	}

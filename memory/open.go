@@ -352,25 +352,21 @@ func upgrade(t *tx) error {
 		t.db.engine.installation = cmp.Or(string(meta.Get([]byte(metaName))), t.db.engine.installation)
 	} else {
 		if version < 4 {
-			t.upgradeTo4()
+			for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
+				if path, _, err := parseEntryKey(k); err == nil && isPrivate(v) {
+					t.head(placeKey(path)).private = true
+				}
+			}
+			t.deleteBelow(bucketWords, nil)
+			for f := range decoded(t, bucketFacts, nil, nil, decodeFact) {
+				t.facts().putPostings(&f)
+			}
 		}
 		upgradeIDs(t)
 		meta.Put([]byte(metaSchema), []byte(strconv.Itoa(schema)))
 	}
 	t.fail(bucketFormerIDs, t.DropBucket(bucketFormerIDs))
 	return t.err
-}
-
-func (t *tx) upgradeTo4() {
-	for k, v := range t.bucket(bucketLog).pairs(nil, nil) {
-		if path, _, err := parseEntryKey(k); err == nil && isPrivate(v) {
-			t.head(placeKey(path)).private = true
-		}
-	}
-	t.deleteBelow(bucketWords, nil)
-	for f := range decoded(t, bucketFacts, nil, nil, decodeFact) {
-		t.facts().putPostings(&f)
-	}
 }
 
 var errNotSynthbot = errors.New("not a database of synthbot")

@@ -66,9 +66,8 @@ func (s *salvager) save(damaged string) (err error) {
 			upgradeIDs(t)
 		}
 		t.fail(bucketFormerIDs, t.DropBucket(bucketFormerIDs))
-		r := rebuilder{tx: t, heads: maps.Collect(t.headsBelow(core.Path{})), sources: t.idSources()}
-		r.rebuildEntries()
-		r.rebuildPostings()
+		rebuildEntries(t)
+		rebuildPostings(t)
 	})
 }
 
@@ -143,13 +142,6 @@ func pairChecks() map[string]func(key, value []byte) error {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// rebuilder computes derived content again. It goes through the logs once.
-type rebuilder struct {
-	*tx
-	heads   map[core.Path]head    // as they were read
-	sources map[core.Path][]place // the paths from which ids lead to a place
-}
-
 // idSources lists the paths under which ids are stored, by the place that they lead to.
 func (t *tx) idSources() map[core.Path][]place {
 	sources := make(map[core.Path][]place)
@@ -160,42 +152,44 @@ func (t *tx) idSources() map[core.Path][]place {
 	return sources
 }
 
-func (r *rebuilder) rebuildEntries() {
-	for _, path := range r.placesIn(bucketLog, core.Path{}) {
+// rebuildEntries computes what is derived from the logs, and goes through them once.
+func rebuildEntries(t *tx) {
+	heads, sources := maps.Collect(t.headsBelow(core.Path{})), t.idSources()
+	for _, path := range t.placesIn(bucketLog, core.Path{}) {
 		p := place{path: path, key: placeKey(path), ids: placeKey(path)}
-		before, known := r.heads[path]
-		for seq, value := range r.numbers(bucketLog, p.key, 0) {
-			l, ok := r.readEntry(path, seq, value)
+		before, known := heads[path]
+		for seq, value := range t.numbers(bucketLog, p.key, 0) {
+			l, ok := t.readEntry(path, seq, value)
 			if ok && l.Due && known && seq > before.answered {
-				r.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
+				t.bucket(bucketDue).Put(seqKey(p.key, seq), nil)
 			}
 			found := func(source place) bool {
-				of, known := r.findID(source, l.Message.ID)
+				of, known := t.findID(source, l.Message.ID)
 				return known && of == seq
 			}
-			if l.Message.ID != "" && !slices.ContainsFunc(r.sources[path], found) {
-				r.putID(p, l.Message.ID, seq)
+			if l.Message.ID != "" && !slices.ContainsFunc(sources[path], found) {
+				t.putID(p, l.Message.ID, seq)
 			}
 		}
-		h := r.rebuiltHead(p.key)
+		h := t.rebuiltHead(p.key)
 		if known {
 			h.last, h.answered = max(h.last, before.last), before.answered
 			h.private = h.private || before.private
 		}
-		delete(r.heads, path)
-		r.writeHead(p.key, h)
+		delete(heads, path)
+		t.writeHead(p.key, h)
 	}
-	for path, h := range r.heads {
+	for path, h := range heads {
 		h.count = 0
-		r.writeHead(placeKey(path), h)
+		t.writeHead(placeKey(path), h)
 	}
 }
 
-func (r *rebuilder) rebuildPostings() {
-	b, last := r.bucket(bucketFacts), uint64(0)
-	for f := range decoded(r.tx, bucketFacts, nil, nil, decodeFact) {
-		r.facts().putPostings(&f)
+func rebuildPostings(t *tx) {
+	b, last := t.bucket(bucketFacts), uint64(0)
+	for f := range decoded(t, bucketFacts, nil, nil, decodeFact) {
+		t.facts().putPostings(&f)
 		last = numberOfFact(&f)
 	}
-	r.fail(bucketFacts, b.SetSequence(last))
+	t.fail(bucketFacts, b.SetSequence(last))
 }

@@ -38,22 +38,20 @@ func newSubject(ctx context.Context, db *DB, path core.Path) *subject {
 }
 
 // loadHeads loads the heads of the places to search. Later entries do not belong to the subject.
-func (s *subject) loadHeads(v *view) error {
+func (s *subject) loadHeads(v *view) {
 	if s.person == "" {
 		s.path = v.resolve(s.path).path
 		s.within = s.path
 	}
 	s.heads = maps.Collect(v.headsBelow(s.within))
-	return nil
 }
 
 // find finds what belongs to the subject, beginning with the plan of an interrupted Forget.
 func (s *subject) find() error {
-	err := s.db.view(s.ctx, func(v *view) error {
-		err := s.loadHeads(v)
+	err := s.db.read(s.ctx, func(v *view) {
+		s.loadHeads(v)
 		s.planKey = planKey(s.db, s.path) // where a place is now
 		s.loadPlan(v)
-		return err
 	})
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ func (db *DB) read(ctx context.Context, f func(*view)) error {
 }
 
 // updateAndView calls run in a transaction, and then f in a view of its result.
-func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) error) (err error) {
+func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view)) (err error) {
 	var b kv.View
 	var begin error
 	err = db.write(ctx, &job{run: func(t *tx) error { run(t); return nil }, publish: func() {
@@ -252,7 +252,8 @@ func updateAndView(ctx context.Context, db *DB, run func(*tx), f func(*view) err
 		return err
 	}
 	defer db.engine.recoverPanic(debug.SetPanicOnFault(true), &err)
-	return f(&view{tx: newTx(db, b)})
+	f(&view{tx: newTx(db, b)})
+	return nil
 }
 
 // write returns when what the job wrote is durable. If ctx ends before the writer took it, nothing is written.

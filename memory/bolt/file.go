@@ -127,8 +127,7 @@ func Replace(file string, write func(*os.File) error) error {
 	if err != nil {
 		return FileError(file, err)
 	}
-	err = write(f)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(write(f), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}

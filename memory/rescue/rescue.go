@@ -207,38 +207,24 @@ func (f *File) elements(b []byte, page uint64, use func(key, value []byte, isBuc
 			f.walk(order.Uint64(e[8:]), use)
 			continue
 		}
-		key, rest, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
-		value, _, ok2 := cut(rest, 0, order.Uint32(e[12:]))
-		if !ok || !ok2 {
+		start := uint64(order.Uint32(e[4:]))
+		middle := start + uint64(order.Uint32(e[8:]))
+		end := middle + uint64(order.Uint32(e[12:]))
+		if end > uint64(len(e)) {
 			f.addFault("page %d: element %d lies outside of it", page, i)
 			continue
 		}
-		use(key, value, order.Uint32(e)&bucketFlag != 0)
+		use(e[start:middle], e[middle:end], order.Uint32(e)&bucketFlag != 0)
 	}
-}
-
-func cut(b []byte, at, size uint32) (part, rest []byte, ok bool) {
-	end := uint64(at) + uint64(size)
-	if end > uint64(len(b)) {
-		return nil, nil, false
-	}
-	return b[at:end], b[end:], true
 }
 
 func (f *File) bucket(name string, value []byte, use func(key, value []byte, isBucket bool)) {
-	if len(value) < bucketHeader {
+	switch {
+	case len(value) >= bucketHeader && order.Uint64(value) != 0:
+		f.walk(order.Uint64(value), use)
+	case len(value) < bucketHeader+pageHeader:
 		f.addFault("bucket %s: %d bytes", name, len(value))
-		return
+	default: // its page follows
+		f.elements(value[bucketHeader:], 0, use)
 	}
-	root := order.Uint64(value)
-	if root != 0 {
-		f.walk(root, use)
-		return
-	}
-	inline := value[bucketHeader:]
-	if len(inline) < pageHeader {
-		f.addFault("bucket %s: %d bytes", name, len(value))
-		return
-	}
-	f.elements(inline, 0, use)
 }

@@ -154,8 +154,8 @@ func set16(b []byte, n uint16) bool {
 func bucketSize(page []byte, name string, size uint16) bool {
 	for i := range int(count(page)) {
 		e := page[pageHeader+i*elementSize:]
-		key, _, ok := cut(e, order.Uint32(e[4:]), order.Uint32(e[8:]))
-		if ok && string(key) == name && order.Uint32(e)&bucketFlag != 0 {
+		start, length := order.Uint32(e[4:]), order.Uint32(e[8:])
+		if string(e[start:start+length]) == name && order.Uint32(e)&bucketFlag != 0 {
 			return set16(e[12:], size)
 		}
 	}
