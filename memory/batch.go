@@ -309,7 +309,7 @@ func (t *tx) append(l *storedEntry) newEntry {
 	l.Data = core.Renumber(l.Data, p.shift)
 	h := t.head(p.key)
 	if h.last == 0 {
-		h.last = t.floor
+		h.last = t.db.epochs.floor.Load()
 	}
 	h.last++
 	h.count++

@@ -37,7 +37,12 @@ func (db *DB) Check(ctx context.Context) error {
 func (c *checker) checkRecords() {
 	c.checkEntries()
 	c.checkIDs()
-	c.checkDue()
+	c.eachPair(bucketDue, func(k, _ []byte) error {
+		if c.bucket(bucketLog).Get(k) == nil {
+			return fmt.Errorf("%q waits but does not exist", k)
+		}
+		return nil
+	})
 	c.checkHeads()
 	c.checkFacts()
 	c.checkPassages()
@@ -146,16 +151,6 @@ func (c *checker) checkIDs() {
 	for key, n := range c.withID {
 		c.checkTotals(n == 0, "%q: %d entries are not found by their ids", key, n)
 	}
-}
-
-func (c *checker) checkDue() {
-	log := c.bucket(bucketLog)
-	c.eachPair(bucketDue, func(k, _ []byte) error {
-		if log.Get(k) == nil {
-			return fmt.Errorf("%q waits but does not exist", k)
-		}
-		return nil
-	})
 }
 
 func (c *checker) checkHeads() {

@@ -153,8 +153,7 @@ func (e *exporter) writeEntries() {
 
 func (e *exporter) writeEntry(l *storedEntry) {
 	_, whole := e.of.Whole[l.Message.Path]
-	h, _ := e.readHead(placeKey(l.Message.Path))
-	if h.private {
+	if e.of.heads[l.Message.Path].private {
 		l.Message.Private = true // so that an import learns that the place is private
 	}
 	if e.of.concerns(l) {

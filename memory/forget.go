@@ -246,18 +246,14 @@ func (s *forgetting) mute(t *tx) {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
 	}
-	for _, path := range t.placesIn(bucketJournal, core.Path{}) {
-		if !path.Within(s.within) {
-			continue
-		}
+	for _, path := range t.placesIn(bucketJournal, s.within) {
 		place := placeKey(path)
 		h, _ := t.readHead(place)
 		s.heads[path] = h
 		for turn, records := range t.turns(seqKey(place, h.answered+1), prefixEnd(place)) {
-			if s.person != "" && !s.isNamed(records) && !s.isAnswered(t, records) {
-				continue
+			if s.person == "" || s.isNamed(records) || s.isAnswered(t, records) {
+				s.muteTurn(turn, former[path])
 			}
-			s.muteTurn(turn, former[path])
 		}
 	}
 }

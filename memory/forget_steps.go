@@ -237,10 +237,9 @@ func dropHead(t *tx, place []byte) {
 		return
 	}
 	t.db.epochs.raiseFloor(h.last)
-	t.floor = t.db.epochs.floor.Load() // others write in this transaction
 	*h = head{}
 	raiseBarrier(t) // until they know the floor
-	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.floor, 10))
+	t.bucket(bucketMeta).Put([]byte(metaFloor), strconv.AppendUint(nil, t.db.epochs.floor.Load(), 10))
 }
 
 // deleteFiles deletes files that may contain the person: backups of upgrades, and the names of blocked jobs.

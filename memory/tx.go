@@ -49,7 +49,6 @@ type tx struct {
 	kv.Tx
 	db     *DB
 	now    time.Time
-	floor  uint64           // numbers of new places begin above it
 	heads  map[string]*head // by place key
 	saved  []uint64         // facts and passages that were written
 	writes int              // pairs that were written or deleted
@@ -59,7 +58,7 @@ type tx struct {
 }
 
 func newTx(db *DB, b kv.Tx) tx {
-	return tx{Tx: b, db: db, now: db.clock(), floor: db.epochs.floor.Load()}
+	return tx{Tx: b, db: db, now: db.clock()}
 }
 
 // bucket is a bucket of a transaction. A change that fails makes the transaction fail.
