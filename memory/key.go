@@ -86,9 +86,7 @@ func subtree(root core.Path) (from, to []byte) {
 }
 
 // isBefore reports whether a key exists and is below to, where a nil to is the end.
-func isBefore(key, to []byte) bool {
-	return key != nil && (to == nil || bytes.Compare(key, to) < 0)
-}
+func isBefore(key, to []byte) bool { return key != nil && (to == nil || bytes.Compare(key, to) < 0) }
 
 // prefixEnd returns the smallest key above all keys with a prefix; nil if there is none.
 func prefixEnd(prefix []byte) []byte {

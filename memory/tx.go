@@ -57,9 +57,7 @@ type tx struct {
 	resolved place // result of the last resolve, until aliases change
 }
 
-func newTx(db *DB, b kv.Tx) tx {
-	return tx{Tx: b, db: db, now: db.clock()}
-}
+func newTx(db *DB, b kv.Tx) tx { return tx{Tx: b, db: db, now: db.clock()} }
 
 // bucket is a bucket of a transaction. A change that fails makes the transaction fail.
 type bucket struct {
@@ -186,9 +184,7 @@ func (t *tx) writeHeads() {
 	}
 }
 
-func (t *tx) writeHead(place []byte, h head) {
-	t.bucket(bucketPlaces).set(place, encodeHead(h))
-}
+func (t *tx) writeHead(place []byte, h head) { t.bucket(bucketPlaces).set(place, encodeHead(h)) }
 
 // entry reads an entry; ok is false if there is none, or if it cannot be read, which is logged.
 func (t *tx) entry(p place, seq uint64) (l storedEntry, ok bool) {

@@ -283,6 +283,4 @@ type activity struct {
 	key  []byte
 }
 
-func byLatest(a, b activity) int {
-	return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key))
-}
+func byLatest(a, b activity) int { return cmp.Or(b.time.Compare(a.time), bytes.Compare(b.key, a.key)) }
