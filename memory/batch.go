@@ -288,9 +288,8 @@ func (w *batch) append(t *tx, from *core.Entry) newEntry {
 	e := t.append(&l)
 	if w.from.Begin && l.Due && !e.known && firstWaiting(t, placeKey(e.path)) == e.seq {
 		e.begun = true
-		first := core.TurnRecord{Last: e.seq, Attempts: 1}
 		t.putRecord(record{core.Key{Turn: core.TurnID{Path: e.path, Seq: e.seq}}, core.JSON(storedRecord{
-			Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(first),
+			Progress: core.ProgressStarted, Time: t.now, Data: core.JSON(core.TurnRecord{Last: e.seq, Attempts: 1}),
 		})})
 	}
 	return e

@@ -83,7 +83,6 @@ func (c *checker) checkTotals(agree bool, fault string, totals ...any) {
 // checkEntries checks that each entry can be read, and that it waits if and only if it is due and above the mark.
 func (c *checker) checkEntries() {
 	c.counts, c.lasts, c.withID = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
-	due := c.bucket(bucketDue)
 	c.eachPair(bucketLog, func(k, value []byte) error {
 		path, seq, err := parseEntryKey(k)
 		if err != nil {
@@ -104,7 +103,7 @@ func (c *checker) checkEntries() {
 		if l.Message.Private && !h.private {
 			return fmt.Errorf("%s#%d: the entry is private, but its place is not", path, seq)
 		}
-		there := hasKey(due, k)
+		there := hasKey(c.bucket(bucketDue), k)
 		if there != waits {
 			return fmt.Errorf("%s#%d: it should wait: %t, it waits: %t", path, seq, waits, there)
 		}

@@ -210,10 +210,9 @@ func decodeFact(key, value []byte) (f core.Fact, err error) {
 }
 
 func (t factTx) putFact(f core.Fact) {
-	key := factKey(&f)
 	value, err := json.Marshal(f)
 	t.fail(bucketFacts, err)
-	t.bucket(bucketFacts).Put(key, value)
+	t.bucket(bucketFacts).Put(factKey(&f), value)
 	t.saved = append(t.saved, numberOfFact(&f))
 	t.putPostings(&f)
 }
@@ -236,9 +235,8 @@ func rankFact(f *core.Fact) []byte {
 func (t factTx) dropFact(f core.Fact) {
 	key := factKey(&f)
 	t.bucket(bucketFacts).Delete(key)
-	words := t.bucket(bucketWords)
 	for _, term := range factTerms(&f) {
-		words.Delete(postingKey(f.Origin, term, key))
+		t.bucket(bucketWords).Delete(postingKey(f.Origin, term, key))
 	}
 	t.dropVector(f.Origin, numberOfFact(&f))
 }
@@ -269,13 +267,13 @@ func (db *DB) ListFacts(ctx context.Context, l core.FactPage) (facts []core.Fact
 		}
 	}
 	err = db.view(ctx, func(v *view) error {
-		below := v.resolve(l.Below)
+		below := v.resolve(l.Below).path
 		for k, value := range v.backward(bucketFacts, nil, numberKey(before)) {
 			f, err := decodeFact(k, value)
 			switch {
 			case err != nil:
 				v.db.logUnreadable(err)
-			case !f.Origin.Within(below.path) || !l.About.IsZero() && !slices.Contains(f.About, l.About):
+			case !f.Origin.Within(below) || !l.About.IsZero() && !slices.Contains(f.About, l.About):
 			case len(facts) >= l.N:
 				return nil
 			default:

@@ -144,12 +144,11 @@ func (x passages) PutDocuments(ctx context.Context, source string, documents ...
 	var next []newPassage
 	size := 1
 	write := func() error {
-		all := next
-		j := &job{name: "documents of " + source, size: size, run: func(t *tx) error {
-			return passageTx{t}.putPassages(origin, all)
-		}}
+		err := x.db.write(ctx, &job{name: "documents of " + source, size: size, run: func(t *tx) error {
+			return passageTx{t}.putPassages(origin, next)
+		}})
 		next, size = nil, 1
-		return x.db.write(ctx, j)
+		return err
 	}
 	packer, _ := flate.NewWriter(nil, flate.BestSpeed) // it fails for unknown levels only
 	for i := range documents {

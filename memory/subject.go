@@ -174,8 +174,7 @@ func (s *subject) isAnswered(t *tx, records []record) bool {
 	if s.person == "" {
 		return false
 	}
-	opening := records[0]
-	w, _ := decodeRecord(opening.value)
+	w, _ := decodeRecord(records[0].value)
 	var o core.TurnRecord
 	_ = json.Unmarshal(w.Data, &o) // an unreadable one answers nobody
 	if slices.Contains(o.Askers, s.person) {
