@@ -75,7 +75,7 @@ func copyAsFile(v *view, w io.Writer, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kv.Copy(file, v, nil), file.Close()); err != nil {
+	if err := errors.Join(kv.Copy(file, v, func(string, int) {}), file.Close()); err != nil {
 		return err
 	}
 	made, err := os.Open(name)

@@ -7,9 +7,8 @@ import (
 
 const copyStep = 4 << 20
 
-// Copy copies all buckets of a transaction into an engine that nothing else uses. It writes about 4 MiB
-// per transaction. After each one it calls progress, if that is not nil, with the bucket and how many of
-// its pairs are copied so far.
+// Copy copies all buckets of a transaction into an engine that nothing else uses. It writes about 4 MiB per
+// transaction. After each one it calls progress with the bucket and how many of its pairs are copied so far.
 func Copy(to Engine, from Tx, progress func(bucket string, pairs int)) error {
 	for _, name := range from.Buckets() {
 		pairs := 0
@@ -24,9 +23,7 @@ func Copy(to Engine, from Tx, progress func(bucket string, pairs int)) error {
 				return fmt.Errorf("copy of %s: %w", name, err)
 			}
 			pairs, start = pairs+n, next
-			if progress != nil {
-				progress(name, pairs)
-			}
+			progress(name, pairs)
 		}
 	}
 	return nil
