@@ -88,7 +88,7 @@ func (db *DB) epochOf(ctx context.Context) writeEpoch {
 	return writeEpoch{&db.epochs, epoch, turn, dated}
 }
 
-// forgot reports whether one of these paths, or one above it, was forgotten since the work began, or is being forgotten.
+// forgot reports whether one of these paths, or one above it, was forgotten since the work began or is being forgotten.
 func (b writeEpoch) forgot(paths ...core.Path) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
