@@ -86,8 +86,10 @@ func (s *setup) isWanted(e *core.Entry, place core.Path, asks bool) bool {
 		_, answers = s.yesOrNo(&now.Message)
 	}
 	v, ok := s.judge(&now, answers, true)
-	quietly := answers || s.isAnsweredWhileQuiet(&now)
-	return ok && (v.Admission == gate.Admit || v.Admission == gate.Quiet && quietly)
+	if !ok || v.Admission != gate.Quiet {
+		return ok && v.Admission == gate.Admit
+	}
+	return answers || s.isAnsweredWhileQuiet(&now)
 }
 
 // judge raises the author's rank, and returns what access and gates decide; again is as in gate.Gate. ok is false if
@@ -99,11 +101,12 @@ func (s *setup) judge(e *core.Event, answers, again bool) (v gate.Verdict, ok bo
 		return v, false
 	}
 	if e.Command == nil || !s.isOpenCommand(e) {
-		judged := *m
+		judged := m
 		if answers {
+			judged = new(*m)
 			judged.Text = ""
 		}
-		v = s.askGates(&judged, again)
+		v = s.askGates(judged, again)
 	}
 	if v.Admission == gate.Admit && s.Places.Asleep(m.Path) {
 		v.Admission = gate.Quiet
