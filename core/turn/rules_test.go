@@ -114,6 +114,25 @@ func TestSetAsideAfterDeaths(t *testing.T) {
 	}
 }
 
+// TestDamagedRecord: if the record of a turn is damaged, none of it counts: its message is answered.
+func TestDamagedRecord(t *testing.T) {
+	s := open(t, t.TempDir())
+	t.Cleanup(func() { s.Close() })
+	err := s.Commit(t.Context(), &core.Batch{
+		Append: []core.Entry{{Event: said("1", "jay", "one"), Due: true}},
+		Journal: []core.Record{{
+			Key:      core.Key{Turn: core.TurnID{Path: place, Seq: 1}},
+			Progress: core.ProgressStarted, Time: time.Now(), Data: []byte(`{"last":"?","attempts":6}`),
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, s, coretest.NewRoom("room"), coretest.NewAsker(plan("ok")))
+	b.ended(1)
+	b.history("one", "ok")
+}
+
 // TestContinueGivesWay: waiting messages come before a follow-up, which is then dropped.
 func TestContinueGivesWay(t *testing.T) {
 	slow, begun, release := held()

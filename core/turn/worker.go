@@ -302,7 +302,9 @@ func addPerson(paths []core.Path, place core.Path, id string) []core.Path {
 func (p *worker) choose(t *turn, waiting []core.Entry, begun uint64) {
 	var before core.TurnRecord // of the latest attempt
 	r, _ := t.journal.Find(core.Key{Turn: t.journal.id})
-	_ = json.Unmarshal(r.Data, &before) // there may be none
+	if json.Unmarshal(r.Data, &before) != nil { // there is none, or it is damaged: a part of it must not count
+		before = core.TurnRecord{}
+	}
 	isFirst := begun == t.journal.id.Seq
 	for _, e := range waiting {
 		if e.Message.Seq <= before.Last && !isFirst {
