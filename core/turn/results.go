@@ -159,7 +159,8 @@ func (r *results) dropRepeated(p core.Plan) core.Plan {
 	return p
 }
 
-// repeatedBy reports whether a plan only repeats steps of earlier rounds, although there were outputs.
+// repeatedBy reports whether a plan only repeats steps of earlier rounds, although there were outputs: the model
+// overlooked them.
 func (r *results) repeatedBy(p core.Plan) bool {
 	hasOutput := func(d action.StepResult) bool { return len(d.Output) > 0 }
 	return len(p.Steps) > 0 && len(r.dropRepeated(p).Steps) == 0 && slices.ContainsFunc(r.all, hasOutput)

@@ -238,7 +238,8 @@ func (t *turn) say(ctx context.Context, round uint16, text string) error {
 	return t.execute(ctx, round, accepted{Plan: t.planText(text)})
 }
 
-// followUp gives the outputs of the latest steps back to the model. more is false if there are none.
+// followUp prepares the prompt that gives the outputs of the latest steps back to the model. more is false if there is
+// nothing to give back.
 func (t *turn) followUp(ctx context.Context) (more bool, err error) {
 	if t.worker.queue.commands || t.messages[0].Reply != "" { // no model is asked
 		return false, nil
