@@ -55,12 +55,13 @@ func Text(data []byte) (string, error) {
 }
 
 func decode(data []byte) (string, error) {
+	isUTF16 := bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF"))
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if utf8.Valid(data) {
 		return string(data), nil
 	}
 	decoder := charmap.ISO8859_1.NewDecoder()
-	if bytes.HasPrefix(data, []byte("\xFF\xFE")) || bytes.HasPrefix(data, []byte("\xFE\xFF")) {
+	if isUTF16 {
 		if len(data)%2 != 0 {
 			return "", errBinary
 		}
