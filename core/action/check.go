@@ -2,6 +2,7 @@ package action
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,10 +25,10 @@ const (
 	targetKey      = "target"
 )
 
-const maxPriority = 10
-
-// maxFallbacks is how long a chain of fallbacks may be.
-const maxFallbacks = 4
+const (
+	maxPriority  = 10
+	maxFallbacks = 4 // in a chain
+)
 
 // Resolver is the ability of an interface to find a place by a name that users give it
 // ("#general", "@ann"), as seen from another place. It does not block.
@@ -120,17 +121,14 @@ func (c *checker) respond(response string, steps []core.Step) []core.Step {
 // "" and the zero Path if the step is not a message.
 func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to core.Path) {
 	d, ok := s.Resolve(step.Type)
-	m := struct {
+	var m struct {
 		Text string    `json:"text"`
 		Path core.Path `json:"interface_path"`
-	}{Path: here}
+	}
 	if !ok || !d.IsMessage() || json.Unmarshal(step.Payload, &m) != nil {
 		return "", core.Path{}
 	}
-	if m.Path.IsZero() {
-		m.Path = here
-	}
-	return m.Text, m.Path
+	return m.Text, cmp.Or(m.Path, here)
 }
 
 // dropRepeatedMessages drops messages that repeat an earlier one of the plan exactly.

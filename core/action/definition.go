@@ -49,15 +49,10 @@ func (d *Definition) complete(linted bool) error {
 	if linted {
 		read = schema.Compile
 	}
-	faults := append(d.lint(), d.readSchemas(read))
-	if d.input != nil {
-		if d.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil {
-			const text = "permission: the person concerned is named in %q, which is not a property"
-			faults = append(faults, fmt.Errorf(text, d.Concerns))
-		}
-		if linted {
-			faults = append(faults, d.lintDefaults(), d.lintExamples())
-		}
+	err = d.readSchemas(read)
+	faults := append(d.lint(), err)
+	if linted && d.input != nil {
+		faults = append(faults, d.lintDefaults(), d.lintExamples())
 	}
 	if err := errors.Join(faults...); err != nil {
 		d.input = nil
@@ -69,7 +64,7 @@ func (d *Definition) complete(linted bool) error {
 // CorrectionSchema returns the schema without what models do not need.
 func (d *Definition) CorrectionSchema() json.RawMessage { return schema.Minify(d.Schema) }
 
-// lint returns what is wrong with all but the schemas.
+// lint returns what is wrong with all but the schemas, which are read already.
 func (d *Definition) lint() (faults []error) {
 	refuse := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -96,6 +91,8 @@ func (d *Definition) lint() (faults []error) {
 	known := []core.Permission{"", core.PermissionEveryone, core.PermissionConcerned, core.PermissionModerators,
 		core.PermissionAdmins, core.PermissionBot}
 	refuse(!slices.Contains(known, d.Permission), "permission: unknown %q", d.Permission)
+	refuse(d.input != nil && d.Permission == core.PermissionConcerned && d.properties[d.Concerns] == nil,
+		"permission: the person concerned is named in %q, which is not a property", d.Concerns)
 	return faults
 }
 

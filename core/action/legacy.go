@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +23,7 @@ func convertLegacy(a core.Action) (core.Action, error) {
 		return a, nil
 	}
 	o, _ := schema.DecodeObject(a.Schema)
-	isFields := func(m schema.Member) bool { return m.Key == "required_fields" || m.Key == "optional_fields" }
-	if !slices.ContainsFunc(o, isFields) {
+	if o.Find("required_fields") == nil && o.Find("optional_fields") == nil {
 		return a, nil
 	}
 	return fromLegacy(a)
@@ -133,7 +131,7 @@ func (c *converter) addFields(raw json.RawMessage, required bool) {
 }
 
 func (c *converter) addField(name string, hint json.RawMessage, required bool) {
-	if slices.ContainsFunc(c.properties, func(m schema.Member) bool { return m.Key == name }) {
+	if c.properties.Find(name) != nil {
 		return
 	}
 	s := make(map[string]any)

@@ -205,7 +205,7 @@ func TestCache(t *testing.T) {
 // TestRatesOfSeveral: a call by several users counts for each of them. A call that is refused
 // because of one of them counts for nobody.
 func TestRatesOfSeveral(t *testing.T) {
-	var r rates
+	r := rates{used: make(map[use][]time.Time)}
 	d := &Definition{Action: core.Action{Name: "it", RateLimit: core.RateLimit{Count: 1, Per: time.Minute}}}
 	take := func(want bool, wait time.Duration, persons ...string) {
 		t.Helper()
@@ -301,7 +301,7 @@ func TestCacheMakesRoom(t *testing.T) {
 
 // TestRatesAreForgotten: uses are remembered only as long as a limit counts them.
 func TestRatesAreForgotten(t *testing.T) {
-	var r rates
+	r := rates{used: make(map[use][]time.Time)}
 	limited := func(name string, per time.Duration) *Definition {
 		return &Definition{Action: core.Action{Name: name, RateLimit: core.RateLimit{Count: 1, Per: per}}}
 	}

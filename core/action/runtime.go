@@ -67,7 +67,7 @@ func NewRuntime(o Options) *Runtime {
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Expire = cmp.Or(o.Expire, 10*time.Minute)
 	r := &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
-	r.locks.last = make(map[use]chan struct{})
+	r.rates.used, r.locks.last = make(map[use][]time.Time), make(map[use]chan struct{})
 	return r
 }
 

@@ -52,7 +52,10 @@ func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 		}
 		owners[p.Name()] = true
 		own, err := s.add(p)
-		all, errs = append(all, own...), append(errs, err)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("plugin %s: %w", p.Name(), err))
+		}
+		all = append(all, own...)
 	}
 	for _, d := range all {
 		errs = append(errs, d.complete(linted))
@@ -76,18 +79,10 @@ func build(linted bool, plugins ...core.Plugin) (*Snapshot, error) {
 	return s, nil
 }
 
-func actionsOf(p core.Plugin) (list []core.Action, err error) {
-	defer catch(&err)
-	return p.Actions(), nil
-}
-
 // add adds a plugin's abilities, and returns its actions, which are not complete yet.
-func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
-	actions, err := actionsOf(p)
-	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.Name(), err)
-	}
-	home := ""
+func (s *Snapshot) add(p core.Plugin) (all []*Definition, err error) {
+	defer catch(&err)
+	actions, home := p.Actions(), ""
 	if _, ok := p.(core.Interface); ok {
 		home = p.Name()
 		s.kinds[home] = home
@@ -98,7 +93,6 @@ func (s *Snapshot) add(p core.Plugin) ([]*Definition, error) {
 	if r, ok := p.(Resolver); ok {
 		s.resolvers[p.Name()] = r
 	}
-	var all []*Definition
 	for _, a := range actions {
 		all = append(all, &Definition{Action: a, Owner: p.Name(), home: home})
 	}

@@ -123,7 +123,7 @@ type use struct{ action, person string }
 // usesKept is how long uses are kept at least: Used does not know the limits.
 const usesKept = 24 * time.Hour
 
-// rates remembers when actions were used. Its zero value is ready.
+// rates remembers when actions were used.
 type rates struct {
 	mu      sync.Mutex
 	used    map[use][]time.Time
@@ -170,9 +170,6 @@ func (r *Runtime) Used(by core.Path, action string) {
 
 // sweep drops, once an hour, the uses that no limit counts any more.
 func (r *rates) sweep(now time.Time) {
-	if r.used == nil {
-		r.used = make(map[use][]time.Time)
-	}
 	if now.Sub(r.swept) < time.Hour {
 		return
 	}
