@@ -26,12 +26,11 @@ type memoryRow struct {
 }
 
 func (p memoryPages) memories(v *visit) error {
-	q := v.URL.Query()
-	at, err := v.optionalPlace(q.Get("place"))
+	at, err := v.optionalPlace(v.FormValue("place"))
 	if err != nil {
 		return err
 	}
-	l := core.FactPage{Before: q.Get("before"), N: 50}
+	l := core.FactPage{Before: v.FormValue("before"), N: 50}
 	if at.IsPerson() {
 		l.About = at
 	} else {
@@ -117,39 +116,33 @@ func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 	return see, err
 }
 
-// openFact returns the memory with an id and an origin, which must not be closed, or core.ErrUnknown.
-func (p memoryPages) openFact(v *visit, id, origin string) (core.Fact, error) {
+// openFact returns the memory of the visit's id and origin, which must not be closed, or core.ErrUnknown.
+func (p memoryPages) openFact(v *visit) (f core.Fact, err error) {
 	var at core.Path
-	if err := at.UnmarshalText([]byte(origin)); err != nil {
-		return core.Fact{}, badRequest("There is no such memory.")
+	if err := at.UnmarshalText([]byte(v.FormValue("place"))); err != nil {
+		return f, badRequest("There is no such memory.")
 	}
 	if err := mustBeOpen(p.Page, v, at); err != nil {
-		return core.Fact{}, err
+		return f, err
 	}
-	return p.byID(v.Context(), at, id)
-}
-
-func (p memoryPages) byID(ctx context.Context, at core.Path, id string) (core.Fact, error) {
 	for l := (core.FactPage{Below: at, N: 500}); ; {
-		facts, next, err := p.Bot.Listing(ctx, l)
+		facts, next, err := p.Bot.Listing(v.Context(), l)
 		if err != nil {
-			return core.Fact{}, err
+			return f, err
 		}
-		for i := range facts {
-			if facts[i].ID == id && facts[i].Origin == at {
-				return facts[i], nil
-			}
-		}
-		if next == "" {
-			return core.Fact{}, core.ErrUnknown
+		i := slices.IndexFunc(facts, func(f core.Fact) bool { return f.ID == v.FormValue("id") && f.Origin == at })
+		switch {
+		case i >= 0:
+			return facts[i], nil
+		case next == "":
+			return f, core.ErrUnknown
 		}
 		l.Before = next
 	}
 }
 
 func (p memoryPages) memory(v *visit) error {
-	q := v.URL.Query()
-	f, err := p.openFact(v, q.Get("id"), q.Get("place"))
+	f, err := p.openFact(v)
 	if err != nil {
 		return err
 	}
@@ -182,7 +175,7 @@ func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core
 // mergeMemory appends another memory to one, which keeps its former text, and deletes the other.
 func (p memoryPages) mergeMemory(v *visit) error {
 	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v)
 	if err != nil {
 		return err
 	}
@@ -226,7 +219,7 @@ func union[T comparable](a, b []T) []T {
 // the user's data.
 func (p memoryPages) saveMemory(v *visit) error {
 	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v)
 	if err != nil {
 		return err
 	}
@@ -246,7 +239,7 @@ func (p memoryPages) saveMemory(v *visit) error {
 }
 
 func (p memoryPages) dropMemory(v *visit) error {
-	f, err := p.openFact(v, v.PostFormValue("id"), v.PostFormValue("place"))
+	f, err := p.openFact(v)
 	if err != nil {
 		return err
 	}

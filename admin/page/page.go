@@ -56,14 +56,10 @@ var templates embed.FS
 func templateSets() map[string]template.Set {
 	all := make(map[string]template.Set)
 	folder, _ := fs.Sub(templates, "templates") // it is part of the program
-	entries, err := fs.ReadDir(folder, ".")
-	if err != nil {
-		panic(err)
-	}
-	common := []string{"layout.html", "chart.html", "opening.html", "named.html", "list.html"}
-	for _, e := range entries {
-		files := append(slices.Clone(common), e.Name())
-		all[strings.TrimSuffix(e.Name(), ".html")] = template.Read(folder, new(Page).functions(nil), files...)
+	pages, _ := fs.Glob(folder, "*.html")
+	for _, page := range pages {
+		files := []string{"layout.html", "chart.html", "opening.html", "named.html", "list.html", page}
+		all[strings.TrimSuffix(page, ".html")] = template.Read(folder, new(Page).functions(nil), files...)
 	}
 	return all
 }
@@ -85,11 +81,9 @@ func (p *Page) Handler() http.Handler { return p.withHeaders(p.mux) }
 
 // routes registers all pages. All but the login need a session.
 func (p *Page) routes() {
-	static, _ := fs.Sub(assets, "assets") // it is part of the program
-	files := http.StripPrefix("/assets/", http.FileServerFS(static))
 	p.mux.HandleFunc("GET /assets/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, max-age=3600")
-		files.ServeHTTP(w, r)
+		http.FileServerFS(assets).ServeHTTP(w, r)
 	})
 	p.mux.HandleFunc("GET /login", p.loginForm)
 	p.mux.HandleFunc("POST /login", p.login)
@@ -135,7 +129,7 @@ func (p *Page) routes() {
 
 // catalogue shows all actions and what turns them off, in one place, or in all places together with the plugins.
 func (p listPages) catalogue(v *visit) error {
-	place, err := v.optionalPlace(v.URL.Query().Get("place"))
+	place, err := v.optionalPlace(v.FormValue("place"))
 	if err != nil {
 		return err
 	}
@@ -157,7 +151,7 @@ func (p listPages) catalogue(v *visit) error {
 }
 
 func (p *Page) settings(v *visit) error {
-	place, err := v.optionalPlace(v.URL.Query().Get("place"))
+	place, err := v.optionalPlace(v.FormValue("place"))
 	if err != nil {
 		return err
 	}

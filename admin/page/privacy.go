@@ -124,10 +124,9 @@ func (p *Page) open(v *visit) error {
 		return err // never opened without a record
 	}
 	p.Log.Warn("private conversation opened by an admin", "path", place, "reason", reason, "session", v.session.id)
-	v.session.setOpen(place, v.now.Add(openTime))
-	seq := v.PostFormValue("seq")
-	if seq != "" { // it was opened from a turn
-		return v.redirect("/turn", "place", place.String(), "seq", seq)
+	v.session.locked(func() { v.session.opened[place] = v.now.Add(openTime) })
+	if v.PostFormValue("seq") != "" { // it was opened from a turn
+		return v.redirect("/turn", "place", place.String(), "seq", v.PostFormValue("seq"))
 	}
 	return v.redirect("/talk/place", "place", place.String())
 }
@@ -137,7 +136,7 @@ func (p *Page) close(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.session.setOpen(place, v.now)
+	v.session.locked(func() { delete(v.session.opened, place) })
 	return v.redirect("/talk")
 }
 

@@ -272,11 +272,11 @@ func (v *visit) redirect(path string, query ...string) error {
 }
 
 // optionalPlace parses the place of a request; the zero Path if it names none.
-func (v *visit) optionalPlace(text string) (core.Path, error) {
-	if text == "" {
-		return core.Path{}, nil
+func (v *visit) optionalPlace(text string) (path core.Path, err error) {
+	if text != "" {
+		path, err = v.place(text)
 	}
-	return v.place(text)
+	return path, err
 }
 
 func (v *visit) place(text string) (core.Path, error) {

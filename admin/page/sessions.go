@@ -49,10 +49,6 @@ func (s *session) opens(place core.Path, now time.Time) (open bool) {
 	return open
 }
 
-func (s *session) setOpen(place core.Path, until time.Time) {
-	s.locked(func() { s.opened[place] = until })
-}
-
 // locked calls f while no other visit of the session reads or changes it.
 func (s *session) locked(f func()) {
 	s.mu.Lock()
@@ -179,7 +175,7 @@ func (d *logins) list() (all []session) {
 	return all
 }
 
-// same compares secrets in constant time.
+// equalSecrets compares secrets in constant time.
 func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 type browser struct {
