@@ -111,9 +111,7 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) 
 
 // answer reads a command from a connection, executes it and sends its exit status.
 func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
-	if err := c.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
-		return err
-	}
+	_ = c.SetReadDeadline(time.Now().Add(requestTime)) // the reads of a bad connection fail, too
 	r, given, err := readRequest(c)
 	defer func() {
 		for _, f := range given {
@@ -126,9 +124,7 @@ func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
 	if err != nil {
 		return err
 	}
-	if err := c.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
+	_ = c.SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // the client sends nothing more, so a read returns when it is gone
@@ -164,14 +160,13 @@ func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, syscall.CmsgSpace(files*4))
 	n, m, _, _, err := c.ReadMsgUnix(head, rights)
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		return r, nil, errNoCommand
-	}
-	if err != nil {
+	case err != nil:
 		return r, nil, err
 	}
-	given, err = parseFiles(rights[:m])
-	if err != nil {
+	if given, err = parseFiles(rights[:m]); err != nil {
 		return r, given, err
 	}
 	if _, err := io.ReadFull(c, head[n:]); err != nil {
@@ -237,10 +232,10 @@ func (c *Control) Run(ctx context.Context, r Request, in, out, errs *os.File) (s
 	}
 	rights := syscall.UnixRights(int(in.Fd()), int(out.Fd()), int(errs.Fd()))
 	size := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	if _, _, err := c.conn.WriteMsgUnix(size, rights, nil); err != nil {
-		return 0, fmt.Errorf("daemon: %w", err)
+	if _, _, err = c.conn.WriteMsgUnix(size, rights, nil); err == nil {
+		_, err = c.conn.Write(body)
 	}
-	if _, err := c.conn.Write(body); err != nil {
+	if err != nil {
 		return 0, fmt.Errorf("daemon: %w", err)
 	}
 	one := make([]byte, 1)

@@ -11,10 +11,10 @@ import (
 	"synthbot/core/watch"
 )
 
-const maxTraces = 500
-
-// maxPrompts is how many of the latest turns keep their prompts.
-const maxPrompts = 20
+const (
+	maxTraces  = 500
+	maxPrompts = 20 // of the latest turns
+)
 
 // Traces keeps the latest turns in memory. It implements watch.Observer. Safe for concurrent use.
 type Traces struct {
