@@ -45,8 +45,7 @@ type Button struct {
 // Arg is an argument of a command.
 type Arg struct{ Name, Value string }
 
-// maxButtonContext is how many characters of its row a button repeats, for screen readers.
-const maxButtonContext = 60
+const maxButtonContext = 60 // characters of its row, which a button repeats for screen readers
 
 func shownButtons(r *Row, list []Button, back string) []Button {
 	list = slices.Clone(list)

@@ -171,7 +171,6 @@ const (
 	queuePlace = 100 // at most so many entries are counted in one place
 )
 
-// queueSample is how many entries waited at a time.
 type queueSample struct {
 	Time    time.Time
 	Entries int

@@ -106,8 +106,7 @@ type opening struct {
 	Session string `json:"session"`
 }
 
-// maxReason is the size limit of a reason in characters, as in the form.
-const maxReason = 500
+const maxReason = 500 // characters, as in the form
 
 // open opens a private place for openTime. The log and the page Sessions show that.
 func (p *Page) open(v *visit) error {

@@ -15,8 +15,7 @@ import (
 	"synthbot/core/watch"
 )
 
-// maxTurns is how many turns the first page lists.
-const maxTurns = 50
+const maxTurns = 50 // on the first page
 
 // row is a turn in the list, which shows no messages. The intent of a private turn is left out, because the model
 // wrote it.
@@ -77,7 +76,6 @@ func corrections(t *watch.Trace) (n int) {
 	return n
 }
 
-// formatDuration returns a duration for users.
 func formatDuration(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -85,7 +85,6 @@ func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	return p, c.faults
 }
 
-// checker is one check of one plan.
 type checker struct {
 	*Snapshot
 	who      Requester
@@ -131,7 +130,6 @@ func (s *Snapshot) MessageOf(step *core.Step, here core.Path) (text string, to c
 	return m.Text, cmp.Or(m.Path, here)
 }
 
-// dropRepeatedMessages drops messages that repeat an earlier one of the plan exactly.
 func (c *checker) dropRepeatedMessages(steps []core.Step) []core.Step {
 	kept := steps[:0]
 	for i := range steps {
@@ -204,7 +202,6 @@ func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 	}
 }
 
-// step checks one step, with its fallbacks.
 func (c *checker) step(field string, step core.Step, chain int) (core.Step, bool) {
 	before := len(c.faults)
 	d, ok := c.Resolve(step.Type)

@@ -22,7 +22,6 @@ const resultsRoot = "results"
 // slots.
 var roots = []string{"context", "conversation_state", "state", "message", "author", resultsRoot}
 
-// conditions checks that a step's conditions can be evaluated.
 func (c *checker) conditions(field string, step *core.Step) {
 	for i, k := range step.Conditions {
 		at := field + ".conditions[" + strconv.Itoa(i) + "]"

@@ -17,8 +17,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// A brief must be shorter than maxBrief characters.
-const maxBrief = 100
+const maxBrief = 100 // characters; a brief has fewer
 
 // Definition is an action of the catalogue, checked once. It never changes.
 type Definition struct {
@@ -146,7 +145,6 @@ func (d *Definition) readProperties(root map[string]any) {
 	}
 }
 
-// lintDefaults refuses a default that the schema itself refuses.
 func (d *Definition) lintDefaults() error {
 	v := make(map[string]any)
 	d.input.FillDefaults(v)

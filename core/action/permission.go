@@ -60,7 +60,6 @@ func (s *Snapshot) With(p Policy) *Snapshot {
 	return &c
 }
 
-// permission returns who may cause the action in this place.
 func (s *Snapshot) permission(d *Definition, w Requester) core.Permission {
 	allowed, nearest := d.Allows(), core.Path{}
 	for i := range s.policy.Rules {
@@ -162,7 +161,6 @@ func (s *Snapshot) granted(w Requester, to func(core.Path) bool) bool {
 	})
 }
 
-// mayWrite reports whether turns of the place may write to the target.
 func (s *Snapshot) mayWrite(w Requester, target core.Path) bool {
 	return target.Within(w.Path) || s.granted(w, target.Within)
 }

@@ -60,7 +60,6 @@ const (
 	anyCondition = "Condition"
 )
 
-// replyWriter writes the schema of a reply.
 type replyWriter struct{ strict bool }
 
 func among(words ...string) schema.Object { return schema.OfType("string").With("enum", words) }

@@ -155,7 +155,6 @@ func (r *Runtime) begin(j Job, used int) *execution {
 	return e
 }
 
-// execution is one execution of a plan.
 type execution struct {
 	*Runtime
 	Job
@@ -166,7 +165,6 @@ type execution struct {
 	form    uint16                     // the step whose form is filled in; 0: none
 }
 
-// task is one step to be done.
 type task struct {
 	number uint16
 	step   core.Step

@@ -111,7 +111,6 @@ func (s *Snapshot) makeUnique(d *Definition) {
 	}
 }
 
-// register adds the definition under all its names.
 func (s *Snapshot) register(d *Definition) error {
 	var errs []error
 	for _, n := range append([]string{d.Name}, d.Similes...) {
@@ -134,7 +133,6 @@ func (s *Snapshot) register(d *Definition) error {
 	return errors.Join(errs...)
 }
 
-// lintDependencies refuses dependencies that are unknown or go in circles.
 func (s *Snapshot) lintDependencies() error {
 	var errs []error
 	seen := make(map[*Definition]bool)
@@ -236,8 +234,7 @@ func (s *Snapshot) Concerned(faults []core.Fault) []*Definition {
 
 func byName(a, b *Definition) int { return strings.Compare(a.Name, b.Name) }
 
-// maxName is how many bytes a name has at most.
-const maxName = 64
+const maxName = 64 // bytes
 
 // Normal returns the form in which names are compared: lower case, without '_', '-', '.' and spaces.
 func Normal(name string) string {

@@ -88,7 +88,6 @@ func skipped(t task, err error) StepResult {
 	return StepResult{Progress: core.ProgressSkipped, Outcome: outcome}
 }
 
-// pending is the result of a step that waits.
 func pending(h *Held) StepResult {
 	return StepResult{Progress: core.ProgressPending, Outcome: h.Outcome, Held: h}
 }
@@ -205,7 +204,6 @@ func (e *execution) checkBefore(ctx context.Context, t task, d *Definition, c co
 	return r, nil
 }
 
-// control returns the result of a built-in action.
 func (e *execution) control(t task) StepResult {
 	err := e.unmetCondition(t)
 	if t.step.Type == Continue && e.Who.Continued >= MaxContinue {
@@ -385,8 +383,7 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 	return e.perform(ctx, t)
 }
 
-// maxCached is how many results are kept at most.
-const maxCached = 512
+const maxCached = 512 // results
 
 // cachedResult is a result that is used again for the same users, in the same place, with an equal payload, until a
 // user is forgotten, their rank changes or the place sees other places. Other users may not be allowed to see it.

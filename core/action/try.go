@@ -123,7 +123,6 @@ type use struct{ action, person string }
 // usesKept is how long uses are kept at least: Used does not know the limits.
 const usesKept = 24 * time.Hour
 
-// rates remembers when actions were used.
 type rates struct {
 	mu      sync.Mutex
 	used    map[use][]time.Time

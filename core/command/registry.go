@@ -16,8 +16,7 @@ import (
 // Registry is an immutable set of commands. The zero value is empty.
 type Registry struct{ list []Command } // by name
 
-// maxName is the longest name of a command or an argument, in characters.
-const maxName = 32
+const maxName = 32 // characters, of a command or an argument
 
 func isName(name string) bool { return txt.IsName(name, maxName, "") }
 
@@ -224,8 +223,7 @@ func (r *Registry) Complete(
 	return slices.DeleteFunc(slices.Clone(all), func(word string) bool { return !strings.HasPrefix(word, last) })
 }
 
-// maxSimilar is how many similar commands are suggested for an unknown one.
-const maxSimilar = 3
+const maxSimilar = 3 // commands that are suggested for an unknown one
 
 // commandWord matches a command in a text: its name, and the bot that it is for.
 var commandWord = txt.Pattern(`^/([\pL\pM\pN_-]+)(@[a-zA-Z0-9_]+)?[!?.,]*$`)

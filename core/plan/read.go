@@ -83,7 +83,6 @@ func (r *reader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, core.Fault{Field: field, Text: fmt.Sprintf(format, args...)})
 }
 
-// search finds and reads the plan in a text.
 func (r *reader) search(text string) {
 	if text == "" {
 		r.fault("", "the answer is empty")
@@ -114,7 +113,6 @@ func (r *reader) search(text string) {
 
 const noPlan = `the JSON of the answer is not an action plan: it has neither "response" nor "actions"`
 
-// value reads valid JSON.
 func (r *reader) value(raw json.RawMessage) {
 	v, ok := r.decode("", raw)
 	if !ok {
@@ -224,7 +222,6 @@ func (r *reader) repair(f *findings) {
 	f.values = append(f.values, again.values...)
 }
 
-// tooDeep reports whether the brackets of a text nest deeper than maxDepth.
 func tooDeep(text string) bool {
 	depth := 0
 	for i := range len(text) {

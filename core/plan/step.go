@@ -71,7 +71,6 @@ func (r *reader) readExtra(v value, known []string) {
 	}
 }
 
-// addMetadata adds a key to the metadata.
 func (r *reader) addMetadata(key string, value json.RawMessage) {
 	m := make(map[string]json.RawMessage)
 	if len(r.plan.Metadata) > 0 && json.Unmarshal(r.plan.Metadata, &m) != nil {
@@ -91,7 +90,6 @@ var (
 	})
 )
 
-// step reads a step, and its fallbacks.
 func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	inner := v.get("function")
 	if inner.fields != nil && (!v.has("type") || v.get("type").text() == "function") {

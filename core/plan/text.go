@@ -168,8 +168,7 @@ func removeMarks(text string) string {
 	return marksPattern().ReplaceAllString(text, "")
 }
 
-// maxProse is the longest text that Prose returns, in bytes.
-const maxProse = 4000
+const maxProse = 4000 // bytes
 
 var (
 	// Signs of JSON or a tool call, of a note of the model to itself, and of its final answer.
@@ -231,7 +230,6 @@ func (r *reader) dropNestedPlans() {
 	p.Steps = steps
 }
 
-// isMessageAction reports whether the action of that name sends a message.
 func isMessageAction(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), strings.TrimSuffix(core.MessagePrefix, "_"))
 }
@@ -250,7 +248,6 @@ func unthink(raw json.RawMessage) json.RawMessage {
 	}
 }
 
-// unthinkString removes reasoning from a JSON string.
 func unthinkString(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil || llm.Unthink(text) == text {

@@ -56,7 +56,6 @@ func (s *section) cost() int {
 	return cost
 }
 
-// dropFirst drops the first n items.
 func (s *section) dropFirst(n int) {
 	for i := range s.items[:n] {
 		s.sum -= s.items[i].size
@@ -78,7 +77,6 @@ func (s *section) shorten(i, room int) {
 	s.sum += p.size
 }
 
-// write writes the remaining items of the section.
 func (s *section) write(w *writer) {
 	if len(s.items) == 0 {
 		return

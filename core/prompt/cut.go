@@ -10,8 +10,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// markRoom is the greatest length of the mark of a cut.
-const markRoom = 40
+const markRoom = 40 // for the mark of a cut
 
 // cut shortens s so that its JSON has at most room characters (at least markRoom). Beginning and end stay, because a
 // question is often at the end of a pasted text. Between them a mark says how much is missing.

@@ -11,7 +11,6 @@ import (
 // maxDepth bounds the nesting of JSON from plugins and models: decoders have such limits, too.
 const maxDepth = 64
 
-// quote writes s as a JSON string.
 func (w *writer) quote(s string) {
 	w.WriteByte('"')
 	txt.WriteJSON(w, s)

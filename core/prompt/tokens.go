@@ -45,8 +45,7 @@ func shortest(p *Parts, l llm.Limits, following []string, long int) (Prompt, err
 	return Build(p, l, following...)
 }
 
-// maxBuilds bounds the tries to get below a limit.
-const maxBuilds = 6
+const maxBuilds = 6 // to get below a limit
 
 // estimateTokens estimates the tokens of a text of so many characters.
 func estimateTokens(chars int) int { return (chars + llm.CharsPerToken - 1) / llm.CharsPerToken }
@@ -57,7 +56,6 @@ func (p *Prompt) fits(more int) bool {
 		(p.limits.Tokens <= 0 || p.tokens()+estimateTokens(more) <= p.limits.Tokens)
 }
 
-// tokens estimates the tokens of the prompt.
 func (p *Prompt) tokens() int {
 	return estimateTokens(frame) +
 		llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)

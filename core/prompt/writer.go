@@ -18,13 +18,11 @@ type writer struct {
 	slots []slot // the texts of the current part that may be shortened
 }
 
-// begin begins a part.
 func (w *writer) begin() {
 	w.comma()
 	w.start, w.slots = w.Len(), w.slots[len(w.slots):]
 }
 
-// done ends the part.
 func (w *writer) done() part {
 	raw := w.String()[w.start:]
 	return part{raw: raw, size: size(raw), slots: w.slots}
@@ -44,7 +42,6 @@ func (w *writer) key(name string) {
 	w.WriteByte(':')
 }
 
-// open begins an object or a list, close ends it.
 func (w *writer) open(bracket byte) {
 	w.comma()
 	w.WriteByte(bracket)

@@ -133,8 +133,7 @@ func Nesting(raw []byte) int {
 // the library writes it.
 type Violation struct{ Path, Keyword, Text string }
 
-// maxViolations is how many violations are reported at once.
-const maxViolations = 8
+const maxViolations = 8 // that are reported at once
 
 // Validate returns the violations of a decoded value; nil if it is valid.
 func (s *Schema) Validate(v any) []Violation {
@@ -278,8 +277,7 @@ func (s *Schema) fillFrom(node, v any, depth int, left *int) {
 	}
 }
 
-// maxHops is how many references defaultOf follows.
-const maxHops = 8
+const maxHops = 8 // references that defaultOf follows
 
 func (s *Schema) defaultOf(node any) (v any, ok bool) {
 	for range maxHops + 1 {
@@ -337,7 +335,6 @@ func (s *Schema) retype(payload any, f Violation, before []Violation) []Violatio
 	return after
 }
 
-// replace replaces a value in an object or a list.
 func replace(in any, name string, value any) {
 	switch in := in.(type) {
 	case map[string]any:

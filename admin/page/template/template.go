@@ -162,7 +162,7 @@ func fields(v reflect.Value, names []string) reflect.Value {
 	return v
 }
 
-// inner returns the value of an interface or a pointer.
+// indirect returns the value of an interface or a pointer.
 func indirect(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -170,7 +170,7 @@ func indirect(v reflect.Value) reflect.Value {
 	return v
 }
 
-// truth reports whether a value exists and is not empty.
+// isTrue reports whether a value exists and is not empty.
 func isTrue(v reflect.Value) bool {
 	switch v = indirect(v); v.Kind() {
 	case reflect.Invalid:
