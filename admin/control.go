@@ -110,18 +110,22 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) 
 }
 
 // answer reads a command from a connection, executes it and sends its exit status.
-func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
+func answer(ctx context.Context, c *net.UnixConn, execute Executor) (err error) {
 	_ = c.SetReadDeadline(time.Now().Add(requestTime)) // the reads of a bad connection fail, too
 	r, given, err := readRequest(c)
 	defer func() {
 		for _, f := range given {
 			_ = f.Close()
 		}
+		p := recover()
+		if p != nil {
+			err = fmt.Errorf("command %q panicked: %v\n%s", r.Args, p, debug.Stack())
+		}
 	}()
-	if errors.Is(err, errNoCommand) {
+	switch {
+	case errors.Is(err, errNoCommand):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	_ = c.SetReadDeadline(time.Time{})
@@ -131,26 +135,12 @@ func answer(ctx context.Context, c *net.UnixConn, execute Executor) error {
 		_, _ = c.Read(make([]byte, 1))
 		cancel()
 	}()
-	status, err := executeRecovered(ctx, execute, r, given)
-	if err != nil {
-		return err
-	}
+	status := execute(ctx, r, given[0], given[1], given[2])
 	_, err = c.Write([]byte{byte(status)})
 	if ctx.Err() != nil {
 		return nil // the client is gone
 	}
 	return err
-}
-
-// executeRecovered calls execute, and returns a panic as an error.
-func executeRecovered(ctx context.Context, execute Executor, r Request, given []*os.File) (status int, err error) {
-	defer func() {
-		p := recover()
-		if p != nil {
-			err = fmt.Errorf("command %q panicked: %v\n%s", r.Args, p, debug.Stack())
-		}
-	}()
-	return execute(ctx, r, given[0], given[1], given[2]), nil
 }
 
 // errNoCommand is the error if the client closed the connection without a command.

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,6 +101,7 @@ func badRequest(text string) error { return userError{http.StatusBadRequest, tex
 func (p *Page) withSession(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := p.visitor(r)
+		isOurs := func(token string) bool { return subtle.ConstantTimeCompare([]byte(token), []byte(s.csrf)) == 1 }
 		var large *http.MaxBytesError
 		switch {
 		case s == nil && r.Method == http.MethodGet && r.URL.Path == "/":
@@ -112,7 +114,7 @@ func (p *Page) withSession(h handler) http.Handler {
 		case errors.As(parseForm(r), &large):
 			p.refuse(w, r, http.StatusRequestEntityTooLarge, tooLarge)
 			return
-		case r.Method == http.MethodPost && !equalSecrets(r.PostFormValue("csrf"), s.csrf):
+		case r.Method == http.MethodPost && !isOurs(r.PostFormValue("csrf")):
 			p.refuse(w, r, http.StatusForbidden, "This form is too old. Load the page again.")
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"maps"
 	"slices"
 	"sync"
@@ -174,9 +173,6 @@ func (d *logins) list() (all []session) {
 	sorting.Sort(all, func(a, b session) int { return cmp.Or(b.began.Compare(a.began), cmp.Compare(a.id, b.id)) })
 	return all
 }
-
-// equalSecrets compares secrets in constant time.
-func equalSecrets(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 type browser struct {
 	ID, Began, Seen, Agent string

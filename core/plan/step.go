@@ -124,8 +124,15 @@ func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	for i := range r.faults[before:] {
 		r.faults[before+i].Action = s.Type
 	}
-	if v.has("fallbackaction") {
-		s.Fallback = r.fallback(field+".fallbackAction", v.get("fallbackaction"), chain)
+	switch {
+	case !v.has("fallbackaction"):
+	case chain >= maxChain:
+		r.fault(field+".fallbackAction", "more than %d fallbacks of fallbacks", maxChain)
+	default:
+		next, ok := r.step(field+".fallbackAction", v.get("fallbackaction"), chain+1)
+		if ok {
+			s.Fallback = &next
+		}
 	}
 	return s, ok && readable
 }
@@ -191,16 +198,4 @@ func priority(raw json.RawMessage) int {
 func confirm(raw json.RawMessage) bool {
 	no := []string{"", "null", "false", "no", "none", "0"}
 	return !slices.Contains(no, strings.ToLower(strings.Trim(string(raw), `" `)))
-}
-
-func (r *reader) fallback(field string, v value, chain int) *core.Step {
-	if chain >= maxChain {
-		r.fault(field, "more than %d fallbacks of fallbacks", maxChain)
-		return nil
-	}
-	s, ok := r.step(field, v, chain+1)
-	if !ok {
-		return nil
-	}
-	return &s
 }

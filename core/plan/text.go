@@ -243,17 +243,14 @@ func unthink(raw json.RawMessage) json.RawMessage {
 			return append(clean, raw...)
 		}
 		end := from + txt.StringEnd(raw[from:])
-		clean = append(append(clean, raw[:from]...), unthinkString(raw[from:end])...)
+		quoted := raw[from:end]
+		var text string
+		if json.Unmarshal(quoted, &text) == nil && llm.Unthink(text) != text {
+			quoted = core.JSON(llm.Unthink(text))
+		}
+		clean = append(append(clean, raw[:from]...), quoted...)
 		raw = raw[end:]
 	}
-}
-
-func unthinkString(quoted []byte) []byte {
-	var text string
-	if json.Unmarshal(quoted, &text) != nil || llm.Unthink(text) == text {
-		return quoted
-	}
-	return core.JSON(llm.Unthink(text))
 }
 
 // isPlanText reports whether the text of a message is a plan.

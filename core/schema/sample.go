@@ -84,13 +84,9 @@ func (s *sampler) object(n map[string]any, depth int) map[string]any {
 }
 
 func sampleNumber(n map[string]any) float64 {
-	v := 1.0
-	if least, ok := n["minimum"].(float64); ok {
-		v = max(v, least)
-	}
-	if least, ok := n["exclusiveMinimum"].(float64); ok {
-		v = max(v, least+1)
-	}
+	least, _ := n["minimum"].(float64)
+	above, _ := n["exclusiveMinimum"].(float64)
+	v := max(1, least, above+1)
 	if most, ok := n["maximum"].(float64); ok {
 		v = min(v, most)
 	}

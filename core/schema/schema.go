@@ -74,10 +74,10 @@ func Read(raw json.RawMessage) (*Schema, error) {
 		return nil, fmt.Errorf("schema: more than %d levels deep", maxDepth)
 	}
 	root, err := Decode(raw)
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+	if err == nil {
+		err = lintSchema(root, nil)
 	}
-	if err := lintSchema(root, nil); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSafely(raw) })

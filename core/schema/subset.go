@@ -26,7 +26,7 @@ func Loose(raw json.RawMessage, base string) json.RawMessage {
 	for _, m := range from {
 		var items int
 		switch m.Key {
-		case "type", "enum", "const", "required", "minimum", "maximum":
+		case "type", "enum", "const", "required", "minimum", "maximum", "items", "properties", "$defs", "definitions":
 		case "minItems", "maxItems":
 			if json.Unmarshal(m.Value, &items) != nil || items > maxGrammarItems {
 				continue
@@ -35,7 +35,6 @@ func Loose(raw json.RawMessage, base string) json.RawMessage {
 			if !slices.Contains([]string{`"date"`, `"time"`, `"date-time"`}, string(m.Value)) {
 				continue
 			}
-		case "items", "properties", "$defs", "definitions":
 		case "$ref":
 			var ref string
 			_ = json.Unmarshal(m.Value, &ref)
