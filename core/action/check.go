@@ -53,9 +53,8 @@ type Editor interface {
 	Edit(who Requester, p core.Plan) core.Plan
 }
 
-// Check normalises and validates a whole plan. The returned plan holds the steps that may
-// run, under their canonical names; only messages if the plan was repaired. The faults say
-// what is wrong with the rest.
+// Check normalises and validates a whole plan. The returned plan holds the steps that may run, under their canonical
+// names; only messages if the plan was repaired. The faults say what is wrong with the rest.
 func (s *Snapshot) Check(p core.Plan, w Requester) (core.Plan, []core.Fault) {
 	c := checker{Snapshot: s, who: w, repaired: p.Repaired, context: p.Context}
 	steps := make([]core.Step, 0, len(p.Steps)+1)
@@ -182,8 +181,7 @@ func (c *checker) reportUnknownKeys(extra map[string]json.RawMessage, steps []co
 	}
 }
 
-// offerReplies adds the plan's suggestions to the last message here, if the interface can
-// show them.
+// offerReplies adds the plan's suggestions to the last message here, if the interface can show them.
 func (c *checker) offerReplies(suggestions []string, steps []core.Step) {
 	for i := range slices.Backward(steps) {
 		d, ok := c.Resolve(steps[i].Type)
@@ -402,8 +400,7 @@ func (c *checker) target(field string, d *Definition, payload map[string]any, va
 	}
 }
 
-// fallback checks the fallback of a step. It drops one that may not run, and built-in actions,
-// which need none.
+// fallback checks the fallback of a step. It drops one that may not run, and built-in actions, which need none.
 func (c *checker) fallback(field string, step *core.Step, chain int) {
 	next := *step.Fallback
 	step.Fallback = nil

@@ -18,8 +18,7 @@ import (
 
 const resultsRoot = "results"
 
-// roots are the possible first elements of a condition's field, besides names of entities and
-// slots.
+// roots are the possible first elements of a condition's field, besides names of entities and slots.
 var roots = []string{"context", "conversation_state", "state", "message", "author", resultsRoot}
 
 func (c *checker) conditions(field string, step *core.Step) {
@@ -60,8 +59,7 @@ func (c *checker) lintField(k core.Condition) string {
 	return ""
 }
 
-// outputKeys returns the properties that the action's output can have; nil if its schema does not
-// say.
+// outputKeys returns the properties that the action's output can have; nil if its schema does not say.
 func (d *Definition) outputKeys() []string {
 	if d.output == nil {
 		return nil

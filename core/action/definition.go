@@ -180,8 +180,7 @@ func (d *Definition) Title() string {
 	return cmp.Or(title, d.Brief)
 }
 
-// Guide returns the third tier of an action: what it does, when to use it, its pitfalls,
-// and examples.
+// Guide returns the third tier of an action: what it does, when to use it, its pitfalls, and examples.
 func Guide(description, when string, pitfalls []string, examples ...core.Example) core.Examples {
 	return core.Examples{
 		Description:  description,
@@ -203,9 +202,8 @@ func Guide(description, when string, pitfalls []string, examples ...core.Example
 //
 // The title tag of a blank field, _ struct{}, is what users call the action.
 //
-// Types are strings, booleans, numbers, time.Time, types that unmarshal from text,
-// json.RawMessage and any (any JSON), pointers, slices, maps by string, and
-// structs of these that are not recursive. Typed panics on any other type.
+// Types are strings, booleans, numbers, time.Time, types that unmarshal from text, json.RawMessage and any (any JSON),
+// pointers, slices, maps by string, and structs of these that are not recursive. Typed panics on any other type.
 func Typed[P any](a core.Action, do func(context.Context, core.Call, P) (core.Result, error)) core.Action {
 	a.Schema = schema.Of[P]()
 	a.Do = func(ctx context.Context, c core.Call) (core.Result, error) {
@@ -239,9 +237,8 @@ func Undo[U any](
 	}
 }
 
-// Lint returns what is wrong with actions of a plugin, including their schemas, defaults and
-// examples. Their code may be missing. Tests lint the program's own actions; actions of others
-// are linted before they join the catalogue.
+// Lint returns what is wrong with actions of a plugin, including their schemas, defaults and examples. Their code may
+// be missing. Tests lint the program's own actions; actions of others are linted before they join the catalogue.
 func Lint(plugin string, actions ...core.Action) []string {
 	list := slices.Clone(actions)
 	for i := range list {

@@ -58,12 +58,11 @@
 //
 // # Forms
 //
-// If a plan leaves a required value of a payload open, with a null or with its name in slotsRequired, the user is
-// asked for it: texts, numbers, booleans and enumerations, in a turn that one user caused, not for messages and not
-// inside of a unit. The step waits like one that must be confirmed; its Held has the question as a Form. The schema
-// judges each answer. The third one that does not fit ends the form, and so does its time limit. With all values,
-// the step goes through everything above, and may have to be confirmed. Of several forms, one is filled in at a
-// time.
+// If a plan leaves a required value of a payload open, with a null or with its name in slotsRequired, the user is asked
+// for it: texts, numbers, booleans and enumerations, in a turn that one user caused, not for messages and not inside of
+// a unit. The step waits like one that must be confirmed; its Held has the question as a Form. The schema judges each
+// answer. The third one that does not fit ends the form, and so does its time limit. With all values, the step goes
+// through everything above, and may have to be confirmed. Of several forms, one is filled in at a time.
 //
 // # Conditions
 //
@@ -78,9 +77,8 @@
 //	                     last one of that name. A key that the schema of the output rules out is a fault
 //
 // or else with an entity or a slot of the plan's context or, if that has none of the name, of the conversation_state
-// (account.balance). A name that neither has is a fault, unless the operator is exists. The path goes on with keys
-// of objects, compared exactly, or indexes of arrays, from 0. If it leads to nothing or to null, the field is
-// missing.
+// (account.balance). A name that neither has is a fault, unless the operator is exists. The path goes on with keys of
+// objects, compared exactly, or indexes of arrays, from 0. If it leads to nothing or to null, the field is missing.
 //
 //	eq        same type and same value: numbers by value (1 is 1.0), strings byte
 //	          by byte, arrays in order, objects in any order. A missing field

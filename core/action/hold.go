@@ -15,9 +15,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// Held is the journal's data of a step that waits, or waited, for a user: for a confirmation, or
-// for a value of its payload. It has all that is needed to do the step later. Its JSON can also be
-// read as an Outcome.
+// Held is the journal's data of a step that waits, or waited, for a user: for a confirmation, or for a value of its
+// payload. It has all that is needed to do the step later. Its JSON can also be read as an Outcome.
 type Held struct {
 	core.Outcome
 	Step     core.Step  `json:"step,omitzero"`
@@ -111,11 +110,10 @@ func (t *task) data(o core.Outcome) any {
 
 var errNotHeld = errors.New("no step waits there")
 
-// Resume continues the step that waits under that number of the job's round, and the steps that
-// depend on it, after a user answered its question. A form that is not complete waits for the
-// answer to its next question. Permission, conditions and Check are asked again, with the job's
-// Who or, if that names nobody, with the user who asked for the step. The caller has checked
-// MayDecide. Results, errors and crashes are as with Execute.
+// Resume continues the step that waits under that number of the job's round, and the steps that depend on it, after a
+// user answered its question. A form that is not complete waits for the answer to its next question. Permission,
+// conditions and Check are asked again, with the job's Who or, if that names nobody, with the user who asked for the
+// step. The caller has checked MayDecide. Results, errors and crashes are as with Execute.
 func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
 	if !ok {
@@ -220,10 +218,9 @@ type Answer struct {
 	Text   string // to a form: the value, or the number of a choice
 }
 
-// missing returns the required properties that the user is to be asked for, in the schema's order,
-// and removes them from the payload. The plan asks for a property by a null, or by its name in
-// slotsRequired. If another required property is missing, it returns nil: no answer could make
-// the payload valid.
+// missing returns the required properties that the user is to be asked for, in the schema's order, and removes them
+// from the payload. The plan asks for a property by a null, or by its name in slotsRequired. If another required
+// property is missing, it returns nil: no answer could make the payload valid.
 func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	d.input.FillDefaults(payload)
 	var names []string
@@ -262,8 +259,7 @@ const (
 // IsYesOrNo reports whether the question is answered by yes or no.
 func (f *Form) IsYesOrNo() bool { return slices.Equal(f.Choices, []string{FormYes, FormNo}) }
 
-// choices returns the labels of the values that users choose from for a property; nil if they
-// write the value.
+// choices returns the labels of the values that users choose from for a property; nil if they write the value.
 func (d *Definition) choices(name string) (labels []string) {
 	p := d.property(name)
 	if p["type"] == "boolean" {
@@ -286,8 +282,7 @@ func (d *Definition) choices(name string) (labels []string) {
 	return labels
 }
 
-// askForValue makes a step wait for a value of its payload. One form is filled in at a time: later ones
-// wait for it.
+// askForValue makes a step wait for a value of its payload. One form is filled in at a time: later ones wait for it.
 func (e *execution) askForValue(t task, d *Definition) StepResult {
 	if t.unit || !e.Who.canConfirm() {
 		return skipped(t, core.Errorf(core.Invalid, "%s needs %s, and nobody can be asked for it",

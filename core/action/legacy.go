@@ -14,10 +14,9 @@ import (
 	"synthbot/core/txt"
 )
 
-// convertLegacy converts an action whose Schema is a definition in the older form
-// {description, required_fields, optional_fields, instructions, examples}. It returns any
-// other action as it is. Fields are named in a list, or in an object with a hint for each.
-// Types come from the definition, else from its examples.
+// convertLegacy converts an action whose Schema is a definition in the older form {description, required_fields,
+// optional_fields, instructions, examples}. It returns any other action as it is. Fields are named in a list, or in an
+// object with a hint for each. Types come from the definition, else from its examples.
 func convertLegacy(a core.Action) (core.Action, error) {
 	if !bytes.Contains(a.Schema, []byte("_fields")) {
 		return a, nil
@@ -65,8 +64,7 @@ type converter struct {
 	required   []string
 }
 
-// addInstructions reads instructions: a text, or an object that may have examples and hints
-// about fields.
+// addInstructions reads instructions: a text, or an object that may have examples and hints about fields.
 func (c *converter) addInstructions(raw json.RawMessage) {
 	var text string
 	var i struct {
@@ -109,8 +107,7 @@ func (c *converter) addPayloads(raw json.RawMessage) {
 	}
 }
 
-// addFields reads fields: a list of names or of objects with a name, or an object of hints
-// by name.
+// addFields reads fields: a list of names or of objects with a name, or an object of hints by name.
 func (c *converter) addFields(raw json.RawMessage, required bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -148,8 +145,7 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 	}
 }
 
-// addHint adds a hint to a field's schema: the name of a type, a description, or an object
-// of both.
+// addHint adds a hint to a field's schema: the name of a type, a description, or an object of both.
 func addHint(field map[string]any, raw json.RawMessage) {
 	v, _ := schema.Decode(raw)
 	switch v := v.(type) {
@@ -175,8 +171,7 @@ func addHint(field map[string]any, raw json.RawMessage) {
 	}
 }
 
-// guess returns a field's type from the examples; "" (any type) if they disagree or do not have
-// the field.
+// guess returns a field's type from the examples; "" (any type) if they disagree or do not have the field.
 func (c *converter) guess(name string, example any) string {
 	values := []any{example}
 	for _, payload := range c.payloads {

@@ -9,8 +9,7 @@ import (
 	"synthbot/core"
 )
 
-// Requester is who caused a turn, and where. Several people have the permissions that all of
-// them have.
+// Requester is who caused a turn, and where. Several people have the permissions that all of them have.
 type Requester struct {
 	Path      core.Path     `json:"path"`
 	Private   bool          `json:"private,omitempty"`
@@ -113,8 +112,7 @@ func (w Requester) canConfirm() bool {
 	return who.ID != "" && who.Rank < core.RankBot
 }
 
-// refusal says why the action is not available to the requester; "" if it is. A nil payload
-// stands for any.
+// refusal says why the action is not available to the requester; "" if it is. A nil payload stands for any.
 func (s *Snapshot) refusal(d *Definition, w Requester, payload map[string]any) string {
 	isHome := d.home == "" || d.home == w.Path.Interface()
 	leads := func(to core.Path) bool { return to.IsZero() || to.Interface() == d.home }

@@ -19,11 +19,10 @@ import (
 // Provenance tells who wrote what the prompt of a plan held, besides the new messages of the
 // people who caused the turn. The zero value means that it held nothing else.
 //
-// Text has the rank of its author; a stranger's text has none. All texts of a prompt can
-// influence the plan. So a step must be confirmed if it needs a higher rank than the author
-// of one of them has, or if it changes something and not all of them are by people of a higher
-// rank. After a stranger's text it must also be confirmed if it requests an address that nobody
-// here wrote. Other people's messages do not matter for addresses: they may request them
+// Text has the rank of its author; a stranger's text has none. All texts of a prompt can influence the plan. So a step
+// must be confirmed if it needs a higher rank than the author of one of them has, or if it changes something and not
+// all of them are by people of a higher rank. After a stranger's text it must also be confirmed if it requests an
+// address that nobody here wrote. Other people's messages do not matter for addresses: they may request them
 // themselves.
 type Provenance struct {
 	Strangers bool `json:"strangers,omitempty"` // pages, files, forwarded and quoted text, answers of other programs
@@ -72,8 +71,7 @@ func (r *Provenance) addAddresses(addresses ...string) {
 	}
 }
 
-// AddOutput adds the result of a step, which the prompts of later rounds hold. private says
-// that the place is private.
+// AddOutput adds the result of a step, which the prompts of later rounds hold. private says that the place is private.
 func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	def, ok := s.Resolve(d.Action)
 	ran := []core.Progress{core.ProgressDone, core.ProgressFailed, core.ProgressUnknown}
@@ -96,8 +94,7 @@ func (r *Provenance) AddOutput(s *Snapshot, d StepResult, private bool) {
 	}
 }
 
-// confirmReason says why a step must be confirmed because of what the prompt held; "" if it
-// need not be.
+// confirmReason says why a step must be confirmed because of what the prompt held; "" if it need not be.
 func (e *execution) confirmReason(t task, d *Definition, payload map[string]any) string {
 	if d.IsMessage() {
 		return ""
@@ -129,9 +126,8 @@ func (e *execution) confirmReason(t task, d *Definition, payload map[string]any)
 	return ""
 }
 
-// knowsAddresses reports whether all addresses of a payload are in Addresses. foreign says that the
-// payload goes to a program of others, which may accept web and mail addresses under any key
-// and without a scheme.
+// knowsAddresses reports whether all addresses of a payload are in Addresses. foreign says that the payload goes to a
+// program of others, which may accept web and mail addresses under any key and without a scheme.
 func (r *Provenance) knowsAddresses(payload map[string]any, foreign bool) bool {
 	known := true
 	walk(payload, "", func(key, text string) {
@@ -188,9 +184,8 @@ var (
 	escape    = txt.Pattern(`(?i)%(2[1-9a-f]|[3-9a-f][0-9a-f])`) // except for white space
 )
 
-// addressForms returns the text and, if it differs, the text as lenient parsers of addresses
-// read it: without escapes and invisible characters, in the compatibility form of Unicode, with
-// IDNA's dots as dots and backslashes as slashes.
+// addressForms returns the text and, if it differs, the text as lenient parsers of addresses read it: without escapes
+// and invisible characters, in the compatibility form of Unicode, with IDNA's dots as dots and backslashes as slashes.
 func addressForms(text string) []string {
 	plain := text
 	if strings.Contains(text, "%") {
@@ -219,9 +214,8 @@ func addressForms(text string) []string {
 	return []string{text, plain}
 }
 
-// addresses returns the addresses in the value of a key: the whole value if the key says that
-// it is an address; else all with a scheme, and, if foreign or if the key suggests an address,
-// also those without one.
+// addresses returns the addresses in the value of a key: the whole value if the key says that it is an address; else
+// all with a scheme, and, if foreign or if the key suggests an address, also those without one.
 func addresses(key, text string, foreign bool) []string {
 	isAddress := slices.Contains([]string{"url", "uri", "href"}, strings.ToLower(key))
 	oneWord := foreign && hostKey().MatchString(key) && !strings.ContainsAny(text, " \t\n")

@@ -95,8 +95,7 @@ type Job struct {
 	State    core.State    // of the conversation, before this turn: for conditions
 }
 
-// StepResult is the result of one step. Progress is done, failed, skipped, pending or
-// unknown.
+// StepResult is the result of one step. Progress is done, failed, skipped, pending or unknown.
 type StepResult struct {
 	Step     int // the number in the journal; the plan's own steps count from 1
 	Key      core.Key
@@ -136,8 +135,7 @@ func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	return e.results, nil
 }
 
-// begin prepares an execution, with the outputs of earlier rounds. used is the highest number of a
-// step so far.
+// begin prepares an execution, with the outputs of earlier rounds. used is the highest number of a step so far.
 func (r *Runtime) begin(j Job, used int) *execution {
 	e := &execution{
 		Runtime: r, Job: j, last: uint16(used),
@@ -182,9 +180,8 @@ func (e *execution) key(number uint16) core.Key {
 	return core.Key{Turn: e.Turn, Round: e.Round, Step: number}
 }
 
-// nextStep returns the index of the next step to try: among those that do not depend on an untried
-// one, the first with the highest priority. It returns -1 if all were tried. Dependencies have no
-// circles.
+// nextStep returns the index of the next step to try: among those that do not depend on an untried one, the first with
+// the highest priority. It returns -1 if all were tried. Dependencies have no circles.
 func (e *execution) nextStep(tried []bool) int {
 	next := -1
 	for i, step := range e.Plan.Steps {
@@ -342,9 +339,8 @@ func (s *Snapshot) Lasting(done []StepResult) []StepResult {
 	return lasting
 }
 
-// Undo undoes steps of a turn that is over, the last one first, until ctx ends. who caused the
-// turn; their permissions are checked again. Nothing is journalled: the caller ensures that no
-// step is undone twice.
+// Undo undoes steps of a turn that is over, the last one first, until ctx ends. who caused the turn; their permissions
+// are checked again. Nothing is journalled: the caller ensures that no step is undone twice.
 func (r *Runtime) Undo(ctx context.Context, s *Snapshot, who Requester, steps []StepResult) []Undone {
 	var all []Undone
 	for i := len(steps) - 1; i >= 0 && ctx.Err() == nil; i-- {

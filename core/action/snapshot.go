@@ -18,8 +18,7 @@ import (
 	"synthbot/core/txt"
 )
 
-// Snapshot is one version of the catalogue. It never changes. A turn uses the same one from beginning
-// to end.
+// Snapshot is one version of the catalogue. It never changes. A turn uses the same one from beginning to end.
 type Snapshot struct {
 	definitions []*Definition          // by name
 	names       map[string]*Definition // names and similes, normalised
@@ -254,9 +253,8 @@ func MarkName(name, owner, given string) string {
 	return name[:min(len(name), maxName-len(end))] + end
 }
 
-// Names of the built-in actions, which control the conversation. They run no code,
-// and no catalogue holds them. Check passes them on under these names, Execute
-// returns them as done, and the turn acts on them.
+// Names of the built-in actions, which control the conversation. They run no code, and no catalogue holds them. Check
+// passes them on under these names, Execute returns them as done, and the turn acts on them.
 const (
 	None     = "NONE"     // there is nothing to do
 	Continue = "CONTINUE" // the model wants to go on after this turn
@@ -306,8 +304,7 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// MatchAny reports whether a name matches one of the patterns, in which * stands for any
-// letters.
+// MatchAny reports whether a name matches one of the patterns, in which * stands for any letters.
 func MatchAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if pattern == name || !strings.ContainsAny(pattern, `*?[\`) { // most patterns are names

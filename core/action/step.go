@@ -18,9 +18,8 @@ import (
 	"synthbot/core/txt"
 )
 
-// perform does one step, unless the journal has its result. Then it does the steps that follow
-// from the result, or the fallback. at is the index of the result of the step that was done, the
-// step itself or a fallback; below 0: none was.
+// perform does one step, unless the journal has its result. Then it does the steps that follow from the result, or the
+// fallback. at is the index of the result of the step that was done, the step itself or a fallback; below 0: none was.
 func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	d, _ := e.Snapshot.Resolve(t.step.Type)
 	r := e.recorded(t, d)
@@ -48,8 +47,7 @@ func (e *execution) perform(ctx context.Context, t task) (at int, err error) {
 	return -1, nil
 }
 
-// recorded returns the result of a step from the journal; the zero StepResult if the step is to
-// be done.
+// recorded returns the result of a step from the journal; the zero StepResult if the step is to be done.
 func (e *execution) recorded(t task, d *Definition) StepResult {
 	record, ok := e.Journal.Find(e.key(t.number))
 	if !ok {
@@ -139,9 +137,8 @@ func (e *execution) call(number uint16, payload json.RawMessage) core.Call {
 	return c
 }
 
-// checkBefore checks, in order, all that must hold before a step may begin. It returns the zero
-// StepResult if the step may begin, else its result. An error interrupts the turn. d is nil if
-// there is no such action.
+// checkBefore checks, in order, all that must hold before a step may begin. It returns the zero StepResult if the step
+// may begin, else its result. An error interrupts the turn. d is nil if there is no such action.
 func (e *execution) checkBefore(ctx context.Context, t task, d *Definition, c core.Call) (r StepResult, err error) {
 	switch {
 	case t.torn:
@@ -307,9 +304,8 @@ func (e *execution) run(ctx context.Context, t task, d *Definition, c core.Call)
 	return r, nil
 }
 
-// interrupts reports whether the turn is to be tried again after an error: the journal could
-// not be written, the platform cannot be reached, or a message that may have been sent can be
-// sent again.
+// interrupts reports whether the turn is to be tried again after an error: the journal could not be written, the
+// platform cannot be reached, or a message that may have been sent can be sent again.
 func (e *execution) interrupts(d *Definition, err error) bool {
 	_, driver := e.Snapshot.Message(d.Owner)
 	switch {
@@ -371,9 +367,8 @@ func (d *Definition) checkOutput(r *core.Result) error {
 	return nil
 }
 
-// performNext does a step that follows from another one, under the next number in the journal.
-// After a crash, the same steps get the same numbers: the result that they follow from was
-// journalled before they began.
+// performNext does a step that follows from another one, under the next number in the journal. After a crash, the same
+// steps get the same numbers: the result that they follow from was journalled before they began.
 func (e *execution) performNext(ctx context.Context, t task) (at int, err error) {
 	if e.last >= maxNumber {
 		return -1, nil

@@ -31,8 +31,7 @@ func (r *Runtime) callBounded(ctx context.Context, d *Definition, call func(cont
 	return call(ctx)
 }
 
-// pause waits before a call is tried again. It returns false if the error does not allow another
-// try, or if ctx ends.
+// pause waits before a call is tried again. It returns false if the error does not allow another try, or if ctx ends.
 func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duration, err error) bool {
 	again := isRepeatable(d)
 	if !errors.Is(err, errTimeout) {
@@ -86,16 +85,14 @@ func (e *execution) callOnce(
 	return done, nil, failure
 }
 
-// isUncertain reports whether it is unknown, after this error of a call that ran out of time, what
-// was done.
+// isUncertain reports whether it is unknown, after this error of a call that ran out of time, what was done.
 func isUncertain(err error) bool {
 	e, ok := errors.AsType[*core.Error](err)
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	return !ok || e.Kind == core.Temporary || ended
 }
 
-// UserText returns the kind of an error, and a text for users: that of a *core.Error, else a
-// general one.
+// UserText returns the kind of an error, and a text for users: that of a *core.Error, else a general one.
 func UserText(err error) (core.ErrorKind, string) {
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		return e.Kind, e.Text
@@ -106,8 +103,7 @@ func UserText(err error) (core.ErrorKind, string) {
 	return core.Broken, "it did not work"
 }
 
-// users returns the sorted paths of those whose limits count. Turns that nobody caused share one
-// limit, under "".
+// users returns the sorted paths of those whose limits count. Turns that nobody caused share one limit, under "".
 func (w Requester) users() []string {
 	paths := make([]string, max(1, len(w.Authors)))
 	for i := range w.Authors {
@@ -180,15 +176,13 @@ func (r *rates) sweep(now time.Time) {
 	}
 }
 
-// locks lets one call at a time run for each action and person, in the order in which they
-// came.
+// locks lets one call at a time run for each action and person, in the order in which they came.
 type locks struct {
 	mu   sync.Mutex
 	last map[use]chan struct{} // of the latest call; closed when it is over
 }
 
-// lockBusy waits for earlier calls of a busy action, or refuses the call. release must be called
-// once.
+// lockBusy waits for earlier calls of a busy action, or refuses the call. release must be called once.
 func (e *execution) lockBusy(ctx context.Context, d *Definition) (release func(), err error) {
 	if d.Busy == "" {
 		return func() {}, nil

@@ -29,8 +29,7 @@ type Spec struct {
 	Private bool              // only in private places: its answer is for one user
 	Open    bool              // users whom gates do not admit may call it, too
 	Briefs  map[string]string // Brief in other languages, by language tag
-	// Idempotent commands run again after a crash. After other ones, the answer is that
-	// nobody knows whether they ran.
+	// Idempotent commands run again after a crash. After other ones, the answer is that nobody knows whether they ran.
 	Idempotent bool
 }
 

@@ -60,9 +60,8 @@ var (
 	}
 )
 
-// envelope reads the keys of a plan besides response and actions. No error in them is a fault,
-// because they do not cause anything: what cannot be read goes into the metadata or is left
-// out. TestNeverCorrected lists the cases.
+// envelope reads the keys of a plan besides response and actions. No error in them is a fault, because they do not
+// cause anything: what cannot be read goes into the metadata or is left out. TestNeverCorrected lists the cases.
 func (r *reader) envelope(v value) {
 	metadata := v.get("metadata")
 	switch {

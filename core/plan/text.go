@@ -35,8 +35,7 @@ func (f *findings) list() bool {
 	return f.values[0].shape != shapePlan && !slices.ContainsFunc(f.values[1:], alone)
 }
 
-// maxStarts bounds how many brackets of a text are tried as the beginning of JSON,
-// as each try may read the whole rest.
+// maxStarts bounds how many brackets of a text are tried as the beginning of JSON, as each try may read the whole rest.
 const maxStarts = 64
 
 // find finds the JSON values of a text. Broken JSON ends the search, because inner parts of

@@ -41,9 +41,8 @@ const requiredFormat = `{"response":"text","intent":"query","confidence":0.9,` +
 	`"context":{"topic":"text","entities":{},"slotsFilled":{},"slotsRequired":["name"]},` +
 	`"suggestions":["text"],"metadata":{}}`
 
-// Request returns the prompt again, the model's reply, and the correction as the last
-// user message. The context is reduced to make room for them. If that is not enough,
-// the request has only the instructions and the correction.
+// Request returns the prompt again, the model's reply, and the correction as the last user message. The context is
+// reduced to make room for them. If that is not enough, the request has only the instructions and the correction.
 func (c Correction) Request() llm.Request {
 	p, message := c.Prompt, c.message()
 	reply := strings.ToValidUTF8(cmp.Or(cut(llm.Unthink(c.Reply), replyQuote), "{}"), "\uFFFD")

@@ -14,8 +14,7 @@ import (
 // personaKey is an injection that never becomes a key of the context: the persona precedes the instructions.
 const personaKey = "persona"
 
-// The rules of an answer, on one line and under 1,200 characters together. Beside
-// each is the failure that it prevents.
+// The rules of an answer, on one line and under 1,200 characters together. Beside each is the failure that it prevents.
 const (
 	formJSON = "" +
 		// Prose around the plan, code fences and half plans, which cost a correction.

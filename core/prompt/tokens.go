@@ -29,8 +29,7 @@ func (p *Prompt) withinTokens(reserve int, following []string) (out Prompt, err 
 	return out, err
 }
 
-// shortest builds about the shortest possible prompt. A limit of long characters
-// is possible, the one in l is not.
+// shortest builds about the shortest possible prompt. A limit of long characters is possible, the one in l is not.
 func shortest(p *Parts, l llm.Limits, following []string, long int) (Prompt, error) {
 	short := l.Chars
 	for range maxBuilds {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// writer writes compact JSON. It never copies or changes what was written, so that
-// parts can be substrings of it.
+// writer writes compact JSON. It never copies or changes what was written, so that parts can be substrings of it.
 type writer struct {
 	strings.Builder
 	zone  *time.Location

@@ -12,10 +12,9 @@ import (
 	"synthbot/core"
 )
 
-// Adapt converts a schema from elsewhere to one that the catalogue accepts, as far as its
-// meaning is certain. It understands forms of older drafts and other dialects, and removes
-// invalid defaults and patterns that Go cannot check. The notes say what it removed. It
-// returns a schema that it cannot read unchanged.
+// Adapt converts a schema from elsewhere to one that the catalogue accepts, as far as its meaning is certain. It
+// understands forms of older drafts and other dialects, and removes invalid defaults and patterns that Go cannot check.
+// The notes say what it removed. It returns a schema that it cannot read unchanged.
 func Adapt(raw json.RawMessage) (adapted json.RawMessage, notes []string) {
 	if len(raw) > maxBytes || Nesting(raw) > maxDepth {
 		return raw, nil
@@ -120,8 +119,7 @@ func (a *adapter) types(n map[string]any) {
 	}
 }
 
-// bounds converts bounds of draft 4, where exclusiveMinimum is true or false, and removes
-// those that are not numbers.
+// bounds converts bounds of draft 4, where exclusiveMinimum is true or false, and removes those that are not numbers.
 func (a *adapter) bounds(n map[string]any, path string) {
 	for _, end := range []string{"minimum", "maximum"} {
 		exclusive := "exclusive" + strings.ToUpper(end[:1]) + end[1:]

@@ -110,8 +110,7 @@ func (o Object) Find(key string) json.RawMessage {
 	return nil
 }
 
-// MapLeaves returns a deep copy of a decoded JSON value. leaf copies each value that is
-// neither an object nor an array.
+// MapLeaves returns a deep copy of a decoded JSON value. leaf copies each value that is neither an object nor an array.
 func MapLeaves(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,10 +1,9 @@
 // Package schema compiles JSON Schemas, validates decoded JSON against them and rewrites them.
 // It knows nothing about actions; package action uses it for them.
 //
-// It implements JSON Schema draft 2020-12, with formats asserted, integers exact and patterns in RE2.
-// $defs and $ref work inside of a schema. Nothing is ever loaded: references out of the schema are
-// errors, as are schemas over 64 KiB or 64 levels. Defaults are filled in only at properties, also
-// through $ref, allOf and items.
+// It implements JSON Schema draft 2020-12, with formats asserted, integers exact and patterns in RE2. $defs and $ref
+// work inside of a schema. Nothing is ever loaded: references out of the schema are errors, as are schemas over 64 KiB
+// or 64 levels. Defaults are filled in only at properties, also through $ref, allOf and items.
 //
 // These of the standard's test vectors fail, by file and group:
 //
@@ -84,8 +83,7 @@ func Read(raw json.RawMessage) (*Schema, error) {
 	return &Schema{root, bytes.Contains(raw, []byte(`"default"`)), compiled}, nil
 }
 
-// compileSafely calls the library with a new compiler, so that no two schemas can share
-// an $id.
+// compileSafely calls the library with a new compiler, so that no two schemas can share an $id.
 func compileSafely(raw json.RawMessage) (s *jsonschema.Schema, err error) {
 	defer func() {
 		r := recover()

@@ -127,10 +127,9 @@ func ClosedObject(properties Object, strict bool, required ...string) Object {
 // description, too, because the action's brief says the same.
 func Minify(raw json.RawMessage) json.RawMessage { return shortener{}.schema(raw, true) }
 
-// MinifyForPrompt also removes rules that models rarely break: the length of texts and
-// lists, and that other properties are forbidden. Replies are still checked against them,
-// and a correction mentions them. If removing them could make a schema stricter, it only
-// minifies. Invalid UTF-8, escaped or not, becomes U+FFFD.
+// MinifyForPrompt also removes rules that models rarely break: the length of texts and lists, and that other properties
+// are forbidden. Replies are still checked against them, and a correction mentions them. If removing them could make a
+// schema stricter, it only minifies. Invalid UTF-8, escaped or not, becomes U+FFFD.
 func MinifyForPrompt(raw json.RawMessage) json.RawMessage {
 	sound, err := jsontext.AppendFormat(nil, raw, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if err == nil {

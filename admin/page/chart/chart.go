@@ -1,5 +1,4 @@
-// Package chart makes bar charts of figures, and the table below each, as values that a
-// template prints.
+// Package chart makes bar charts of figures, and the table below each, as values that a template prints.
 package chart
 
 import (

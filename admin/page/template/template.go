@@ -1,9 +1,8 @@
-// Package template executes templates with a part of the syntax of text/template: if, with,
-// range, template, fields, the functions q and len, and those of the caller; $ is the data of the whole page. It
-// looks values up and prints them, and calls no methods. (Package text/template can call any method by
-// its name, so that the linker would keep all methods of the program: 4 MB.) All values are
-// escaped for HTML, so that they may be used in texts and in quoted attributes only; in addresses
-// with q. A test of the page enforces that.
+// Package template executes templates with a part of the syntax of text/template: if, with, range, template, fields,
+// the functions q and len, and those of the caller; $ is the data of the whole page. It looks values up and prints
+// them, and calls no methods. (Package text/template can call any method by its name, so that the linker would keep all
+// methods of the program: 4 MB.) All values are escaped for HTML, so that they may be used in texts and in quoted
+// attributes only; in addresses with q. A test of the page enforces that.
 package template
 
 import (
