@@ -68,6 +68,7 @@ func templateSets() map[string]template.Set {
 func New(o Options) *Page {
 	p := &Page{Options: o, streams: make(chan struct{}, maxStreams), mux: http.NewServeMux()}
 	p.logins.clock = o.Clock
+	p.logins.tickets, p.logins.sessions = make(map[digest]time.Time), make(map[digest]*session)
 	p.templateSets = templateSets()
 	p.routes()
 	return p

@@ -72,9 +72,6 @@ func (d *logins) ticket() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wrong = nil
-	if d.tickets == nil {
-		d.tickets = make(map[digest]time.Time)
-	}
 	for len(d.tickets) >= maxTickets {
 		delete(d.tickets, oldest(d.tickets, func(until time.Time) time.Time { return until }))
 	}
@@ -102,9 +99,6 @@ func (d *logins) login(ticket, agent string) (cookie string, wait time.Duration)
 	if !known || !now.Before(until) {
 		d.wrong = append(d.wrong, now)
 		return "", 0
-	}
-	if d.sessions == nil {
-		d.sessions = make(map[digest]*session)
 	}
 	d.expire(now)
 	for len(d.sessions) >= maxSessions {

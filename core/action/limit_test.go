@@ -207,17 +207,17 @@ func TestCache(t *testing.T) {
 func TestRatesOfSeveral(t *testing.T) {
 	r := rates{used: make(map[use][]time.Time)}
 	d := &Definition{Action: core.Action{Name: "it", RateLimit: core.RateLimit{Count: 1, Per: time.Minute}}}
-	take := func(want bool, wait time.Duration, persons ...string) {
+	take := func(wait time.Duration, persons ...string) {
 		t.Helper()
-		if got, ok := r.take(d, persons, noon); ok != want || got != wait {
-			t.Errorf("%q: got %v, %v, want %v, %v", persons, got, ok, wait, want)
+		if got := r.take(d, persons, noon); got != wait {
+			t.Errorf("%q: got %v, want %v", persons, got, wait)
 		}
 	}
-	take(true, 0, "a", "b")
-	take(false, time.Minute, "a")
-	take(false, time.Minute, "b")
-	take(false, time.Minute, "c", "b")
-	take(true, 0, "c")
+	take(0, "a", "b")
+	take(time.Minute, "a")
+	take(time.Minute, "b")
+	take(time.Minute, "c", "b")
+	take(0, "c")
 }
 
 // TestCacheSkipsFollowUps: results that ask for further steps are not cached, nor those of actions
@@ -308,8 +308,8 @@ func TestRatesAreForgotten(t *testing.T) {
 	month, minute := limited("month", 30*24*time.Hour), limited("minute", time.Minute)
 	take := func(d *Definition, person string, after time.Duration, want bool) {
 		t.Helper()
-		if _, ok := r.take(d, []string{person}, noon.Add(after)); ok != want {
-			t.Errorf("%s of %s after %s: got %v, want %v", d.Name, person, after, ok, want)
+		if wait := r.take(d, []string{person}, noon.Add(after)); (wait == 0) != want {
+			t.Errorf("%s of %s after %s: waits %v, want a use: %v", d.Name, person, after, wait, want)
 		}
 	}
 	take(month, "ann", 0, true)
@@ -322,7 +322,7 @@ func TestRatesAreForgotten(t *testing.T) {
 		take(minute, fmt.Sprint(i), after, true)
 		take(month, "ann", after, i == 30*24)
 	}
-	if _, ok := r.take(minute, []string{"ann", "bob"}, noon.Add((40*24-1)*time.Hour)); ok {
+	if r.take(minute, []string{"ann", "bob"}, noon.Add((40*24-1)*time.Hour)) == 0 {
 		t.Error("bob's use was forgotten")
 	}
 	take(minute, "eve", 80*24*time.Hour, true) // drops users without counted uses

@@ -30,10 +30,9 @@ type Journal interface {
 
 // Options is what a Runtime needs. Zero values stand for the defaults.
 type Options struct {
-	Clock   func() time.Time
-	Log     *slog.Logger
-	Timeout time.Duration // of one try of an action that declares none; default 30 s
-	Expire  time.Duration // how long a confirmation may wait; default 10 min
+	Clock  func() time.Time
+	Log    *slog.Logger
+	Expire time.Duration // how long a confirmation may wait; default 10 min
 	// Used is called when a user uses an action that has a rate limit, so that other processes count
 	// it, too; see Runtime.Used. It returns at once. Nil: there are no other processes.
 	Used func(by core.Path, action string)
@@ -41,11 +40,13 @@ type Options struct {
 
 // Bounds of execution.
 const (
+	tryTime   = 30 * time.Second // for one try of an action that declares no time limit
 	grace     = 5 * time.Second  // for an action to end after its time limit
 	maxPause  = 30 * time.Second // between two tries
 	maxNumber = 200              // steps of a round, with those that follow from others
 	maxChain  = 4                // steps that follow from each other
 	maxOutput = 64 << 10         // bytes
+	maxCached = 512              // results
 )
 
 // Runtime executes plans. It holds what outlives a turn: rate limits, locks of
@@ -64,7 +65,6 @@ func NewRuntime(o Options) *Runtime {
 		o.Clock = time.Now
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Expire = cmp.Or(o.Expire, 10*time.Minute)
 	r := &Runtime{Options: o, cache: recent.NewShared[string, cachedResult](maxCached / 2)}
 	r.rates.used, r.locks.last = make(map[use][]time.Time), make(map[use]chan struct{})

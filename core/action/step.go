@@ -243,8 +243,8 @@ func (e *execution) takeUse(t task, d *Definition) error {
 	if d.RateLimit.Count <= 0 || r.Progress == core.ProgressStarted {
 		return nil
 	}
-	wait, ok := e.rates.take(d, e.Who.users(), e.Clock())
-	if !ok {
+	wait := e.rates.take(d, e.Who.users(), e.Clock())
+	if wait > 0 {
 		wait = max(wait.Round(time.Second), time.Second)
 		text := fmt.Sprintf("%s was used too often; try again in %s", d.Name, txt.SpanWords(wait))
 		return &core.Error{Kind: core.Occupied, Text: text, After: wait}
@@ -377,8 +377,6 @@ func (e *execution) performNext(ctx context.Context, t task) (at int, err error)
 	t.number = e.last
 	return e.perform(ctx, t)
 }
-
-const maxCached = 512 // results
 
 // cachedResult is a result that is used again for the same users, in the same place, with an equal payload, until a
 // user is forgotten, their rank changes or the place sees other places. Other users may not be allowed to see it.

@@ -25,7 +25,7 @@ func catch(err *error) {
 
 // callBounded calls code of an action, with the time limit of one try.
 func (r *Runtime) callBounded(ctx context.Context, d *Definition, call func(context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, r.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, tryTime))
 	defer cancel()
 	defer catch(&err)
 	return call(ctx)
@@ -59,7 +59,7 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 func (e *execution) callOnce(
 	ctx context.Context, d *Definition, c core.Call,
 ) (result core.Result, running <-chan struct{}, err error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, e.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Timeout, tryTime))
 	defer cancel()
 	var done core.Result
 	var failure error
@@ -126,12 +126,9 @@ type rates struct {
 	longest time.Duration // of all limits
 }
 
-// take counts one use for each of the users, or returns how long to wait.
-func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Duration, ok bool) {
+// take counts one use for each of the users, if it returns 0; otherwise it returns how long to wait.
+func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Duration) {
 	limit := d.RateLimit
-	if limit.Count <= 0 {
-		return 0, true
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.longest = max(r.longest, limit.Per)
@@ -145,12 +142,12 @@ func (r *rates) take(d *Definition, users []string, now time.Time) (wait time.Du
 		}
 	}
 	if wait > 0 {
-		return wait, false
+		return wait
 	}
 	for _, p := range users {
 		r.used[use{d.Name, p}] = append(r.used[use{d.Name, p}], now)
 	}
-	return 0, true
+	return 0
 }
 
 // Used counts a use of an action in another process, where Options.Used was called.

@@ -38,6 +38,8 @@ import (
 const (
 	MaxText   = 256 << 10 // bytes of an answer
 	maxRepair = 32 << 10  // bytes of broken JSON that are repaired
+	maxProse  = 4000      // bytes of a text that Prose returns
+	maxStarts = 64        // brackets that are tried as the beginning of JSON, because each try may read the whole rest
 	maxDepth  = 64        // levels of nesting
 	maxSteps  = 32
 	maxChain  = 4  // fallbacks of fallbacks

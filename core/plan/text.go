@@ -35,9 +35,6 @@ func (f *findings) list() bool {
 	return f.values[0].shape != shapePlan && !slices.ContainsFunc(f.values[1:], alone)
 }
 
-// maxStarts bounds how many brackets of a text are tried as the beginning of JSON, as each try may read the whole rest.
-const maxStarts = 64
-
 // find finds the JSON values of a text. Broken JSON ends the search, because inner parts of
 // a plan that was cut off are not plans.
 func find(text string) findings {
@@ -166,8 +163,6 @@ func removeMarks(text string) string {
 	}
 	return marksPattern().ReplaceAllString(text, "")
 }
-
-const maxProse = 4000 // bytes
 
 var (
 	// Signs of JSON or a tool call, of a note of the model to itself, and of its final answer.

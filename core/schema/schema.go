@@ -37,10 +37,13 @@ import (
 	"synthbot/core"
 )
 
-// Limits of a schema. Compiling larger ones can take seconds and gigabytes.
+// Limits of a schema, and of what is done with it. Compiling larger ones can take seconds and gigabytes.
 const (
-	maxBytes = 64 << 10
-	maxDepth = 64
+	maxBytes      = 64 << 10
+	maxDepth      = 64
+	maxViolations = 8      // that are reported at once
+	maxFill       = 10_000 // nodes that FillDefaults visits, because schemas may refer to themselves
+	maxHops       = 8      // references that defaultOf follows
 )
 
 // Schema is a JSON Schema. It is immutable and safe for concurrent use.
@@ -54,13 +57,10 @@ type Schema struct {
 // schema is an error, because the library would accept any value there.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	s, err := Read(raw)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = s.compiled()
 	}
-	if _, err := s.compiled(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // Read reads a schema that is known to compile, and compiles it on first use. If it does not compile, it
@@ -130,8 +130,6 @@ func Nesting(raw []byte) int {
 // Violation is one fault that a schema finds in a value. Path is a JSON pointer without escapes, as
 // the library writes it.
 type Violation struct{ Path, Keyword, Text string }
-
-const maxViolations = 8 // that are reported at once
 
 // Validate returns the violations of a decoded value; nil if it is valid.
 func (s *Schema) Validate(v any) []Violation {
@@ -231,9 +229,6 @@ func (v Violation) Field() string {
 	return b.String()
 }
 
-// maxFill limits the work of FillDefaults for schemas that refer to themselves.
-const maxFill = 10_000
-
 // FillDefaults adds the schema's defaults to a decoded value.
 func (s *Schema) FillDefaults(v any) {
 	if s.defaults {
@@ -274,8 +269,6 @@ func (s *Schema) fillFrom(node, v any, depth int, left *int) {
 		}
 	}
 }
-
-const maxHops = 8 // references that defaultOf follows
 
 func (s *Schema) defaultOf(node any) (v any, ok bool) {
 	for range maxHops + 1 {
