@@ -43,13 +43,7 @@ type Request struct {
 type Executor func(ctx context.Context, r Request, in, out, errs *os.File) int
 
 // Socket receives commands.
-type Socket struct{ listener listener }
-
-// listener is a *net.UnixListener.
-type listener interface {
-	AcceptUnix() (*net.UnixConn, error)
-	Close() error
-}
+type Socket struct{ listener *net.UnixListener }
 
 // ListenControl opens the control socket in dir; Serve closes it. It replaces an existing one:
 // the caller holds the lock of the database.
