@@ -73,7 +73,7 @@ func ListenControl(dir string) (s *Socket, err error) {
 }
 
 // Serve executes commands until ctx ends, and returns when all of them have ended.
-func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) error {
+func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) {
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() })
 	defer stop()
 	var all sync.WaitGroup
@@ -81,10 +81,7 @@ func (s *Socket) Serve(ctx context.Context, log *slog.Logger, execute Executor) 
 	for {
 		c, err := s.listener.AcceptUnix()
 		if ctx.Err() != nil {
-			return nil
-		}
-		if errors.Is(err, net.ErrClosed) {
-			return fmt.Errorf("control socket: %w", err)
+			return
 		}
 		if err != nil { // such as too many open files
 			log.Warn("control socket: a connection was not accepted", "err", err)

@@ -286,12 +286,11 @@ func (b *Bot) openControl(ctx context.Context, runCommand RunCommand) (serve fun
 		return runCommand(ctx, b, e, a.Args)
 	}
 	return func() {
-		if err == nil {
-			err = s.Serve(ctx, logs.Room(b.log, "admin"), run)
-		}
 		if err != nil {
 			b.log.Error("the control socket is not served", "err", err)
+			return
 		}
+		s.Serve(ctx, logs.Room(b.log, "admin"), run)
 	}
 }
 
