@@ -140,7 +140,7 @@ func (l *liveTurns) look() (events string) {
 
 // stateChange returns an event with the state of the bot; "" if it has not changed.
 func (l *liveTurns) stateChange(ctx context.Context) string {
-	state, err := overviewPage{l.Page}.state(ctx)
+	state, err := l.status(ctx)
 	if err != nil {
 		l.Log.Warn("the state is not shown", "err", err)
 		return ""

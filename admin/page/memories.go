@@ -122,7 +122,7 @@ func (p memoryPages) openFact(v *visit) (f core.Fact, err error) {
 	if err := at.UnmarshalText([]byte(v.FormValue("place"))); err != nil {
 		return f, badRequest("There is no such memory.")
 	}
-	if err := mustBeOpen(p.Page, v, at); err != nil {
+	if err := p.mustBeOpen(v, at); err != nil {
 		return f, err
 	}
 	for l := (core.FactPage{Below: at, N: 500}); ; {

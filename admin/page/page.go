@@ -122,7 +122,7 @@ func (p *Page) routes() {
 		"GET /sessions":          p.sessions,
 		"POST /sessions/revoke":  p.revoke,
 		"POST /logout":           p.logout,
-		"POST /do":               overviewPage{p}.do,
+		"POST /do":               p.do,
 	} {
 		p.mux.Handle(pattern, p.withSession(h))
 	}

@@ -51,7 +51,7 @@ func (e *privacyFilter) isPrivate(path core.Path) bool {
 }
 
 // mustBeOpen returns a userError if the conversation at the path is closed.
-func mustBeOpen(p *Page, v *visit, path core.Path) error {
+func (p *Page) mustBeOpen(v *visit, path core.Path) error {
 	return p.withPrivacy(v, func(_ core.View, e *privacyFilter) error {
 		if e.isClosed(path) {
 			return userError{http.StatusForbidden, "This was said in private. Open the conversation first."}

@@ -352,7 +352,7 @@ func buttonCommands() []string {
 func quotingCommands() []string { return []string{"knowledge", "remind", "unteach"} }
 
 // do executes the command of a button. The next page shows its answer, or why it was refused.
-func (p overviewPage) do(v *visit) error {
+func (p *Page) do(v *visit) error {
 	name := v.PostFormValue("command")
 	if !slices.Contains(buttonCommands(), name) {
 		return badRequest("No button does that.")
@@ -362,7 +362,7 @@ func (p overviewPage) do(v *visit) error {
 		return err
 	}
 	if slices.Contains(quotingCommands(), name) {
-		if err := mustBeOpen(p.Page, v, place); err != nil {
+		if err := p.mustBeOpen(v, place); err != nil {
 			return err
 		}
 	}

@@ -97,9 +97,7 @@ func (p *Page) latest() (rows []row, last uint64) {
 	return rows, last
 }
 
-type overviewPage struct{ *Page }
-
-func (p overviewPage) state(ctx context.Context) (State, error) {
+func (p *Page) status(ctx context.Context) (State, error) {
 	s, err := p.Bot.State(ctx)
 	used := &s.Spent
 	used.Over = used.TokensLimit > 0 && used.Tokens >= used.TokensLimit ||
@@ -112,7 +110,7 @@ func (p *Page) now(v *visit) error {
 	if err != nil {
 		return err
 	}
-	state, err := overviewPage{p}.state(v.Context())
+	state, err := p.status(v.Context())
 	if err != nil {
 		return err
 	}
