@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,6 +231,8 @@ func (p *Page) functions(name func(core.Path) string) template.Funcs {
 		"size":    func(v any) string { return formatBytes(v.(uint64)) },
 		"indent":  func(v any) string { return indentJSON(v.(json.RawMessage)) },
 		"cost":    func(v any) string { return fmt.Sprintf("%.2f", v) },
+		"len":     func(v any) string { return strconv.Itoa(reflect.ValueOf(v).Len()) },
+		"q":       func(v any) string { return url.QueryEscape(fmt.Sprint(v)) },
 	}
 }
 

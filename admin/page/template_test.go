@@ -81,7 +81,8 @@ func TestSheetsFailWhole(t *testing.T) {
 // TestAddresses checks that a name cannot extend an address that contains it.
 func TestAddresses(t *testing.T) {
 	var w bytes.Buffer
-	if err := templateSets()["personas"].Execute(&w, "content", pageData{Data: []File{{ID: `a&id=b#c "d`}}}, nil); err != nil {
+	data := pageData{Data: []File{{ID: `a&id=b#c "d`}}}
+	if err := templateSets()["personas"].Execute(&w, "content", data, new(Page).functions(nil)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(w.String(), `href="/personas/one?id=a%26id%3Db%23c+%22d"`) {

@@ -1,8 +1,8 @@
 // Package template executes templates with a part of the syntax of text/template: if, with, range, template, fields,
-// the functions q and len, and those of the caller; $ is the data of the whole page. It looks values up and prints
-// them, and calls no methods. (Package text/template can call any method by its name, so that the linker would keep all
-// methods of the program: 4 MB.) All values are escaped for HTML, so that they may be used in texts and in quoted
-// attributes only; in addresses with q. A test of the page enforces that.
+// and functions of the caller; $ is the data of the whole page. It looks values up and prints them, and calls no
+// methods. (Package text/template can call any method by its name, so that the linker would keep all methods of the
+// program: 4 MB.) All values are escaped for HTML, so that they may be used in texts and in quoted attributes only; in
+// addresses with the page's function q. A test of the page enforces that.
 package template
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
-	"net/url"
 	"reflect"
 	"text/template/parse"
 )
@@ -24,7 +23,7 @@ type Funcs map[string]func(value any) string
 // Read reads the templates of files, which may call functions of these names. It panics if one is not valid: they
 // are part of the program.
 func Read(files fs.FS, functions Funcs, names ...string) Set {
-	known := map[string]any{"q": true, "len": true}
+	known := make(map[string]any)
 	for name := range functions {
 		known[name] = true
 	}
@@ -132,12 +131,6 @@ func (r *executor) value(dot reflect.Value, p *parse.PipeNode) reflect.Value {
 		return fields(r.root, n.Ident[1:])
 	case *parse.IdentifierNode:
 		of := r.value(dot, &parse.PipeNode{Cmds: []*parse.CommandNode{{Args: args[1:]}}})
-		switch n.Ident {
-		case "len":
-			return reflect.ValueOf(indirect(of).Len())
-		case "q":
-			return reflect.ValueOf(url.QueryEscape(printed(of)))
-		}
 		return reflect.ValueOf(r.functions[n.Ident](indirect(of).Interface()))
 	}
 	panic("unsupported: " + p.String())
