@@ -144,8 +144,7 @@ func (c *checker) dropRepeatedMessages(steps []core.Step) []core.Step {
 	return kept
 }
 
-// hasText reports whether a message of the plan contains the words. If here is true, only
-// messages count that are sent to the turn's place without conditions.
+// hasText reports whether a message contains the words; with here, only one to the turn's place without conditions.
 func (c *checker) hasText(words string, steps []core.Step, here bool) bool {
 	words = foldText(words)
 	for i := range steps {
@@ -306,8 +305,7 @@ func (c *checker) payload(field string, d *Definition, step *core.Step, payload 
 	}
 }
 
-// moveTarget moves a step's target into the payload: into the property "target", or else into the
-// only missing property if that is a text.
+// moveTarget moves a step's target into the payload's property "target", or else into its only missing text.
 func (c *checker) moveTarget(field string, d *Definition, step *core.Step, payload map[string]any) {
 	target, key := step.Target, targetKey
 	step.Target = ""

@@ -221,8 +221,7 @@ func compare(a, b any) (order int, ok bool) {
 	return 0, false
 }
 
-// contains reports whether a string contains a string, an array an element, an object a key. In
-// strings, a number counts as it is written.
+// contains reports whether a text contains a text or a number as written, an array an element, an object a key.
 func contains(field, value any) bool {
 	text, isText := value.(string)
 	if n, ok := value.(json.Number); ok {

@@ -298,8 +298,7 @@ func (e *execution) askForValue(t task, d *Definition) StepResult {
 	return r
 }
 
-// askFor sets the question for the first missing value. problem says what is wrong with the answer
-// to the previous question.
+// askFor sets the question for the first missing value. problem says why the previous answer was refused.
 func (r *Runtime) askFor(h, before *Held, d *Definition, problem string) {
 	name := h.Step.Missing[0]
 	about, _ := d.property(name)["description"].(string)

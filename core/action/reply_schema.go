@@ -121,8 +121,7 @@ func (w replyWriter) condition() schema.Object {
 		With("value", value), "field", "operator", "value")
 }
 
-// payload returns the schema of an action's payload. If the strict subset cannot express it, the
-// payload is a string that holds JSON.
+// payload returns the schema of an action's payload: a string that holds JSON if the strict subset cannot express it.
 func (w replyWriter) payload(d *Definition) any {
 	if w.strict {
 		o, ok := schema.Strict(d.PromptSchema())

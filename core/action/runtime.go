@@ -217,8 +217,7 @@ func (e *execution) performFollowing(ctx context.Context, t task, at int) error 
 	return nil
 }
 
-// performUnit does the untried steps of a unit, in order, until one fails. Then it undoes the steps
-// before that one, and skips those after it.
+// performUnit does the untried steps of a unit, in order. If one fails, it undoes those before it and skips the others.
 func (e *execution) performUnit(ctx context.Context, name string, tried []bool) error {
 	rest := slices.Repeat([]bool{true}, len(tried))
 	for i, step := range e.Plan.Steps {
@@ -250,8 +249,7 @@ func (e *execution) performUnit(ctx context.Context, name string, tried []bool) 
 	return nil
 }
 
-// checkNext checks the steps that a result asks for like a plan, and also that they are neither too
-// deep nor in a circle. It returns those that may be done, in order.
+// checkNext returns the steps that a result asks for and that may be done, in order; see the package comment.
 func (e *execution) checkNext(t task, d *Definition, next []core.Step) []core.Step {
 	c := checker{Snapshot: e.Snapshot, who: e.Who}
 	var steps []core.Step

@@ -253,8 +253,7 @@ func MarkName(name, owner, given string) string {
 	return name[:min(len(name), maxName-len(end))] + end
 }
 
-// Names of the built-in actions, which control the conversation. They run no code, and no catalogue holds them. Check
-// passes them on under these names, Execute returns them as done, and the turn acts on them.
+// Names of the built-in actions, which control the conversation: see the package comment. No catalogue holds them.
 const (
 	None     = "NONE"     // there is nothing to do
 	Continue = "CONTINUE" // the model wants to go on after this turn
