@@ -107,8 +107,7 @@ func entriesBefore(view core.View, place core.Path, number string) ([]core.Entry
 	return entriesBelow(view, place, min(seq, head.Last+1))
 }
 
-// entriesBelow returns the newest entries below a number. If entries were deleted, it looks further back in growing
-// steps.
+// entriesBelow returns the newest entries below a number. Where some were deleted, it looks back in growing steps.
 func entriesBelow(view core.View, place core.Path, seq uint64) ([]core.Entry, error) {
 	for width := uint64(maxEntries); ; width *= 2 {
 		first := seq - min(seq, width+1)

@@ -46,8 +46,7 @@ func (s *stream) write(text string) {
 	}
 }
 
-// follow calls look at an interval and sends the events that it returns, until the browser disconnects or its session
-// ends.
+// follow sends the events that look returns at an interval, until the browser disconnects or its session ends.
 func (p *Page) follow(v *visit, every time.Duration, look func() (events string)) error {
 	select {
 	case p.streams <- struct{}{}:
@@ -110,8 +109,7 @@ type liveTurns struct {
 	waits int    // messages
 }
 
-// look returns events about what has changed: turns that ended, running turns, the state of the bot, and the number
-// of waiting messages.
+// look returns events about changes: of ended and running turns, the bot's state, and the number of waiting messages.
 func (l *liveTurns) look() (events string) {
 	ctx, first := l.visit.Context(), l.looks == 0
 	if first {

@@ -45,8 +45,7 @@ type shownLine struct {
 	Mark string
 }
 
-// linesAfter returns the latest lines after a number that a filter selects, the newest first. last is the number of
-// the newest line of all.
+// linesAfter returns the latest lines after a number that a filter selects, newest first, and the number of the newest.
 func (p logPage) linesAfter(number uint64, f logFilter) (list []shownLine, last uint64) {
 	last = number
 	lines, _ := p.Lines.After(number)

@@ -71,8 +71,7 @@ func (p memoryPages) showMemories(v *visit, facts []core.Fact, f memoryList) err
 	return p.show(v, "memories", "Memories", "/memories", f)
 }
 
-// search stores the words of a search in the session and redirects, so that no URL contains them and the browser can
-// go back.
+// search keeps the words in the session and redirects, so that no URL has them and the browser can go back.
 func (p memoryPages) search(v *visit) error {
 	words, tag := v.PostFormValue("words"), v.PostFormValue("tag")
 	v.session.locked(func() { v.session.words, v.session.tag = words, tag })
@@ -215,8 +214,7 @@ func union[T comparable](a, b []T) []T {
 	return all
 }
 
-// saveMemory changes the text of a memory. The memory keeps its former text, and its user, so that it is deleted with
-// the user's data.
+// saveMemory changes a memory's text. It keeps the former text, and its user, with whose data it is deleted.
 func (p memoryPages) saveMemory(v *visit) error {
 	ctx := epochs.With(v.Context(), p.Facts.Epoch())
 	f, err := p.openFact(v)

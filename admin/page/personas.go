@@ -140,8 +140,7 @@ const (
 	tryTime = 2 * time.Minute // that an answer may take
 )
 
-// tryPersona lets an engine answer as the persona that is being edited. The form holds the conversation, which is not
-// stored.
+// tryPersona lets an engine answer as the edited persona. The form holds the conversation, which is not stored.
 func (p personaPages) tryPersona(v *visit) error {
 	e, err := p.posted(v)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 // recentEntries is how many of the latest entries of a place are searched for a user's message.
 const recentEntries = 20
 
-// privacyFilter decides what one request may show: a private conversation is closed until the admin opens it and
-// gives a reason.
+// privacyFilter keeps private conversations closed in one request, until the admin opens them and gives a reason.
 type privacyFilter struct {
 	v     *visit
 	view  core.View
@@ -36,8 +35,7 @@ func (e *privacyFilter) isClosed(path core.Path) bool {
 	return e.isPrivate(path) && !e.v.session.opens(path, e.v.now)
 }
 
-// isPrivate reports whether the conversation at the path is private. It counts as private unless it is known to be
-// public.
+// isPrivate reports whether the conversation at the path is private: it is unless it is known to be public.
 func (e *privacyFilter) isPrivate(path core.Path) bool {
 	if path.IsZero() {
 		return false // applies to all places

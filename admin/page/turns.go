@@ -239,8 +239,7 @@ func questionOf(a watch.Ask, closed bool) questionView {
 	return q
 }
 
-// hideThoughts returns a part of a prompt. If it mentions a private thought, the thoughts are removed from its lines
-// of JSON.
+// hideThoughts removes private thoughts from the lines of JSON in a part of a prompt, if it mentions any.
 func hideThoughts(text string) string {
 	if hideThought(text) == text {
 		return text

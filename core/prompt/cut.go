@@ -34,8 +34,7 @@ func beyond(room int) func(rune) bool {
 	}
 }
 
-// level returns the largest maximum for all sizes with which their sum is at most
-// total: only the longest are cut, and only as far as needed.
+// level returns the largest maximum for all sizes with which their sum is at most total: only the longest are cut.
 func level(sizes []int, total int) int {
 	sorted := slices.Clone(sizes)
 	slices.Sort(sorted)

@@ -80,8 +80,7 @@ func (d *draft) message(history bool) string {
 // over returns by how many characters the prompt is too long.
 func (d *draft) over() int { return d.total(d.before) - d.limit }
 
-// reduce shortens and drops, in the order of the package comment, until the prompt
-// leaves reserve characters of the limit free.
+// reduce shortens and drops, as the package comment says, until reserve characters of the limit are free.
 func (d *draft) reduce(reserve int, l llm.Limits) error {
 	d.limit = l.Chars - reserve
 	if l.Chars <= 0 || d.over() <= 0 {
@@ -122,8 +121,7 @@ func (d *draft) shortenTexts() {
 	d.shorten(sum-d.over(), func(*slot) bool { return true })
 }
 
-// shorten cuts the texts for which meant is true until they have at most room
-// characters in all, the longest first and none below textFloor.
+// shorten cuts the texts that are meant to room characters in all: the longest first, and none below textFloor.
 func (d *draft) shorten(room int, meant func(*slot) bool) {
 	var sizes []int
 	for _, p := range []*part{&d.input, &d.system} {
@@ -165,8 +163,7 @@ func (d *draft) dropOldest(s *section, keep int) (dropped bool) {
 	return dropped
 }
 
-// align drops a few more entries, so that a reduced history begins at the same
-// entry for some turns. It drops at most half of them.
+// align drops at most half of the entries, so that a reduced history begins at the same one for some turns.
 func (s *section) align() {
 	for i := 1; i <= len(s.lines)/2; i++ {
 		if s.lines[i].Message.Seq/windowStep != s.lines[i-1].Message.Seq/windowStep {

@@ -41,8 +41,7 @@ func (p *Prompt) Request() llm.Request {
 	return r
 }
 
-// turns returns the history as native messages: those of the bot as plans, all
-// others as objects that name their authors.
+// turns returns the history as native messages: the bot's as plans, others as objects that name their authors.
 func (s *section) turns() []llm.Utterance {
 	list := make([]llm.Utterance, len(s.items))
 	for i := range s.items {
@@ -89,8 +88,7 @@ func controls() []llm.Tool {
 	}
 }
 
-// tools returns the actions as an API's tools, under their own names: the engine
-// maps names that the API does not accept.
+// tools returns the actions under their own names: the engine maps those that its API does not accept.
 func (p *Prompt) tools() []llm.Tool {
 	list := controls()
 	for i := range p.parts.Actions {
