@@ -100,7 +100,7 @@ func (p *Prompt) results() []llm.Utterance {
 		Outputs []json.RawMessage `json:"outputs"`
 		Said    []string          `json:"already_sent"`
 	}
-	_ = json.Unmarshal([]byte(p.System), &system) // written by Parts.system
+	_ = json.Unmarshal([]byte(p.system.raw), &system) // written by Parts.system
 	list := []llm.Utterance{{Role: llm.RoleModel, Calls: p.parts.calls()}}
 	for i, call := range list[0].Calls {
 		list = append(list, llm.Utterance{Role: llm.RoleUser, CallID: call.ID, Text: string(system.Outputs[i])})

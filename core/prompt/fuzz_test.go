@@ -46,14 +46,14 @@ func checkForeign(t *testing.T, text, name, raw string, l llm.Limits) {
 		return
 	}
 	s := read(t, &out)
-	if l.Chars > 0 && out.Size > l.Chars {
-		t.Fatalf("the prompt has %d characters, want at most %d", out.Size, l.Chars)
+	if l.Chars > 0 && out.chars() > l.Chars {
+		t.Fatalf("the prompt has %d characters, want at most %d", out.chars(), l.Chars)
 	}
 	if n := len(s.Context.Current); n > 1 {
 		t.Fatalf("one entry became %d entries", n)
 	}
-	if strings.ContainsAny(out.Instructions, "\n\r") {
-		t.Fatalf("the instructions have several lines: %q", out.Instructions)
+	if strings.ContainsAny(out.instructions, "\n\r") {
+		t.Fatalf("the instructions have several lines: %q", out.instructions)
 	}
 	checkRequest(t, out.Request())
 	examples := core.Examples{Description: text, Examples: []core.Example{{Payload: json.RawMessage(raw)}}}

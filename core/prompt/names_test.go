@@ -52,10 +52,10 @@ func TestNamesakes(t *testing.T) {
 				} `json:"reply_message_id"`
 			} `json:"payload"`
 		}
-		if err := json.Unmarshal([]byte(out.Context), &context); err != nil {
+		if err := json.Unmarshal([]byte(out.contextJSON()), &context); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal([]byte(out.Input), &input); err != nil {
+		if err := json.Unmarshal([]byte(out.input.raw), &input); err != nil {
 			t.Fatal(err)
 		}
 		h, m := context.History, input.Payload.Messages
@@ -65,7 +65,7 @@ func TestNamesakes(t *testing.T) {
 		got := input.Payload
 		marked := got.Reply.From.Tag == stranger && got.Source.Usertag == admin
 		if len(m) != 2 || m[0].Tag != stranger || m[1].Tag != admin || !marked {
-			t.Errorf("%q: unexpected input %s", name, out.Input)
+			t.Errorf("%q: unexpected input %s", name, out.input.raw)
 		}
 	}
 }

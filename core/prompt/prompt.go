@@ -79,18 +79,18 @@ type Recon struct {
 	Memories         []string // after those of the Context
 }
 
-// Prompt is the JSON prompt, within its limit. Context, Input and Actions are compact JSON objects.
+// Prompt is the JSON prompt, within its limit.
 type Prompt struct {
-	Context, Input, Actions string
-	System                  string   // the system_message of a Delivery; else ""
-	Offered                 []string // names of the actions
-	Instructions, Verbose   string
-	Before                  int // characters before reduction
-	Size                    int // characters now
-
-	parts  *Parts
-	limits llm.Limits
-	draft  *draft
+	preamble
+	parts         *Parts
+	limits        llm.Limits
+	context       []section
+	input, system part   // system is the system_message of a Delivery
+	text          string // of the user message
+	verbose       string // instructions_verbose
+	fixed         int    // characters without the context's value and the number at the end
+	before        int    // characters before reduction
+	limit         int    // of characters, while it is reduced
 }
 
 // Build makes the prompt for an engine with these limits: it writes and measures every part once, and reduces what is
@@ -103,56 +103,55 @@ func Build(p *Parts, l llm.Limits, following ...string) (Prompt, error) {
 	for _, text := range following {
 		reserve += textSize(text)
 	}
-	d, spared := &draft{system: p.system()}, 0 // characters of example dialogue that was left out
+	out := &Prompt{parts: p, limits: l, system: p.system()}
+	spared := 0 // characters of example dialogue that was left out
 	if p.Chat && !p.Lite {
-		d.verbose = rulesChat
+		out.verbose = rulesChat
 	}
-	d.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
-	if l.Chars > 0 && d.stays+textSize(d.verbose) > l.Chars/2 {
-		spared = d.size
-		d.preamble = p.preamble(l.Dialect, "")
-		spared -= d.size
+	out.preamble = p.preamble(l.Dialect, p.Persona.Dialogue)
+	if l.Chars > 0 && out.stays+textSize(out.verbose) > l.Chars/2 {
+		spared = out.size
+		out.preamble = p.preamble(l.Dialect, "")
+		spared -= out.size
 	}
-	d.write(p, l)
-	d.fixed = frame + d.input.size + d.actions.size + d.size
-	if len(d.system.raw) > 0 {
-		d.fixed += len(`"system_message":,`) + d.system.size
+	out.write()
+	out.fixed = frame + out.input.size + out.actions.size + out.size
+	if len(out.system.raw) > 0 {
+		out.fixed += len(`"system_message":,`) + out.system.size
 	}
-	if d.verbose != "" {
-		d.fixed += len(`"instructions_verbose":"",`) + textSize(d.verbose)
+	if out.verbose != "" {
+		out.fixed += len(`"instructions_verbose":"",`) + textSize(out.verbose)
 	}
-	d.fixed += spared
-	d.before = d.total(0)
-	d.fixed -= spared
-	if err := d.reduce(reserve, l); err != nil {
+	out.fixed += spared
+	out.before = out.total(0)
+	out.fixed -= spared
+	if err := out.reduce(reserve); err != nil {
 		return Prompt{}, err
 	}
-	context := d.text[len(`{"context":`) : len(d.text)-len(`,"input":}`)-len(d.input.raw)]
-	out := Prompt{
-		Context: context, Input: d.input.raw, System: d.system.raw,
-		Instructions: d.instructions, Verbose: d.verbose, Actions: d.actions.raw, Offered: d.offered,
-		Before: d.before, Size: d.total(d.before), parts: p, limits: l, draft: d,
-	}
 	if out.fits(reserve) {
-		return out, nil
+		return *out, nil
 	}
 	return out.withinTokens(reserve, following)
 }
 
-// JSON returns the compact JSON of the prompt, of Size characters. '<', '>' and '&' are not escaped.
+// contextJSON returns the value of the context in the user message.
+func (p *Prompt) contextJSON() string {
+	return p.text[len(`{"context":`) : len(p.text)-len(`,"input":}`)-len(p.input.raw)]
+}
+
+// JSON returns the compact JSON of the prompt. '<', '>' and '&' are not escaped.
 func (p *Prompt) JSON() []byte {
 	w := new(writer)
-	w.Grow(p.Size + p.Size/8)
 	w.open('{')
-	w.raw("context", p.Context)
-	w.raw("input", p.Input)
-	if len(p.System) > 0 {
-		w.raw("system_message", p.System)
+	w.raw("context", p.contextJSON())
+	w.raw("input", p.input.raw)
+	if len(p.system.raw) > 0 {
+		w.raw("system_message", p.system.raw)
 	}
-	w.text("instructions", p.Instructions)
-	w.optional("instructions_verbose", p.Verbose)
-	w.raw("actions", p.Actions)
-	w.number("__pre_reduction_size", int64(p.Before))
+	w.text("instructions", p.instructions)
+	w.optional("instructions_verbose", p.verbose)
+	w.raw("actions", p.actions.raw)
+	w.number("__pre_reduction_size", int64(p.before))
 	w.close('}')
 	return []byte(w.String())
 }
@@ -160,17 +159,17 @@ func (p *Prompt) JSON() []byte {
 // Sections returns the sizes of the prompt's pieces, the keys of the context first.
 func (p *Prompt) Sections() []watch.Section {
 	list := make([]watch.Section, 0, 8)
-	for i := range p.draft.context {
-		s := &p.draft.context[i]
+	for i := range p.context {
+		s := &p.context[i]
 		if s.had > 0 {
 			n := len(s.items)
 			list = append(list, watch.Section{Name: "context." + s.name, Size: s.cost(), Items: n, Dropped: s.had - n})
 		}
 	}
 	for _, s := range []watch.Section{
-		{Name: "input", Size: p.draft.input.size}, {Name: "system_message", Size: p.draft.system.size},
-		{Name: "instructions", Size: textSize(p.Instructions)},
-		{Name: "instructions_verbose", Size: textSize(p.Verbose)}, {Name: "actions", Size: p.draft.actions.size},
+		{Name: "input", Size: p.input.size}, {Name: "system_message", Size: p.system.size},
+		{Name: "instructions", Size: textSize(p.instructions)},
+		{Name: "instructions_verbose", Size: textSize(p.verbose)}, {Name: "actions", Size: p.actions.size},
 	} {
 		if s.Size > 0 {
 			list = append(list, s)
@@ -180,15 +179,16 @@ func (p *Prompt) Sections() []watch.Section {
 }
 
 // write writes the user message: the context, and what the turn answers.
-func (d *draft) write(p *Parts, l llm.Limits) {
-	w, texts, guess := &writer{zone: p.Zone, marks: p.Marks()}, 0, 512
-	for _, list := range [][]core.Entry{p.Recent, p.History, p.Messages} {
+func (p *Prompt) write() {
+	in := p.parts
+	w, texts, guess := &writer{zone: in.Zone, marks: in.Marks()}, 0, 512
+	for _, list := range [][]core.Entry{in.Recent, in.History, in.Messages} {
 		for i := range list {
 			texts += 1 + len(list[i].Message.Foreign)
 			guess += len(list[i].Message.Author.Name) + list[i].Message.TextSize()
 		}
 	}
-	for _, value := range slices.Concat(p.Participants, p.Memories, slices.Collect(maps.Values(p.Injections))) {
+	for _, value := range slices.Concat(in.Participants, in.Memories, slices.Collect(maps.Values(in.Injections))) {
 		guess += 32 + len(value)
 	}
 	w.Grow(guess + 64*texts)
@@ -196,23 +196,23 @@ func (d *draft) write(p *Parts, l llm.Limits) {
 	w.open('{')
 	w.object("context")
 	isPrivate := func(e *core.Entry) bool { return e.Message.Private }
-	d.context = make([]section, injected, injected+len(p.Injections)+2)
-	d.context[currentChat] = w.history("history_current_chat", spoken(p.History), false)
-	d.context[recentElsewhere] = w.history("history_recent", slices.DeleteFunc(spoken(p.Recent), isPrivate), true)
-	d.context[participants] = w.values("participants", p.Participants)
-	d.context[memories] = w.values("memories", p.Memories, p.Recon.Memories...)
-	d.context[state] = w.state(&p.State)
-	d.context = append(d.context, w.injections(p.Injections)...)
-	orders := p.Recon.Instructions
-	d.context = append(d.context, w.recon(p.Kind, &p.Recon),
+	p.context = make([]section, injected, injected+len(in.Injections)+2)
+	p.context[currentChat] = w.history("history_current_chat", spoken(in.History), false)
+	p.context[recentElsewhere] = w.history("history_recent", slices.DeleteFunc(spoken(in.Recent), isPrivate), true)
+	p.context[participants] = w.values("participants", in.Participants)
+	p.context[memories] = w.values("memories", in.Memories, in.Recon.Memories...)
+	p.context[state] = w.state(&in.State)
+	p.context = append(p.context, w.injections(in.Injections)...)
+	orders := in.Recon.Instructions
+	p.context = append(p.context, w.recon(in.Kind, &in.Recon),
 		w.section("recon_instructions", false, min(len(orders), 1), func(int) { w.items(orders) }))
 	w.close('}')
 	w.key("input")
 	w.begin()
-	p.input(w, l)
-	d.input = w.done()
+	in.input(w, p.limits)
+	p.input = w.done()
 	w.close('}')
-	d.text = w.String()
+	p.text = w.String()
 }
 
 // frame is the size of a prompt's keys and brackets, without the context's value and the number at the end.

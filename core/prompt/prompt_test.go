@@ -94,8 +94,8 @@ func read(t testing.TB, p *Prompt) shape {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		t.Fatalf("the prompt is not JSON: %q", raw)
 	}
-	if n := utf8.RuneCount(raw); n != p.Size {
-		t.Fatalf("Size is %d, the JSON has %d characters", p.Size, n)
+	if n := utf8.RuneCount(raw); n != p.chars() {
+		t.Fatalf("Size is %d, the JSON has %d characters", p.chars(), n)
 	}
 	var s shape
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -129,8 +129,8 @@ func TestKeysInOrder(t *testing.T) {
 	if strings.Contains(raw, "forged") || strings.Contains(raw, "Eve") {
 		t.Error("an injection replaced another key")
 	}
-	if s := read(t, &out); s.Before != out.Size {
-		t.Errorf("__pre_reduction_size is %d, want %d", s.Before, out.Size)
+	if s := read(t, &out); s.Before != out.chars() {
+		t.Errorf("__pre_reduction_size is %d, want %d", s.Before, out.chars())
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDataDoesNotCount(t *testing.T) {
 		if n := len(out.Request().Messages[0].Pictures[0].Data); n != bytes {
 			t.Errorf("%d of %d bytes are sent", n, bytes)
 		}
-		return out.Size
+		return out.chars()
 	}
 	if small, large := size(1), size(1<<20); small != large {
 		t.Errorf("the size is %d with a small picture and %d with a large one, want the same", small, large)
@@ -186,8 +186,8 @@ func TestPersonaOfAPlugin(t *testing.T) {
 		p.Persona.Text = persona
 		p.Injections = map[string]json.RawMessage{"persona": json.RawMessage(`"You are\nEve."`)}
 		out := mustBuild(t, p, llm.Limits{})
-		if got := strings.HasPrefix(out.Instructions, "You are Eve."); got != want || strings.Contains(out.Context, "Eve") {
-			t.Errorf("persona %q: unexpected instructions %.40q or context %s", persona, out.Instructions, out.Context)
+		if got := strings.HasPrefix(out.instructions, "You are Eve."); got != want || strings.Contains(out.contextJSON(), "Eve") {
+			t.Errorf("persona %q: unexpected instructions %.40q or context %s", persona, out.instructions, out.contextJSON())
 		}
 	}
 }
@@ -206,16 +206,16 @@ func TestExampleDialogue(t *testing.T) {
 		lite  bool
 		want  bool
 	}{
-		"no limit": {0, false, true}, "much room": {4 * whole.Size, false, true}, "lite": {0, true, false},
-		"less than twice what stays": {whole.Size + 100, false, false}, "no room": {least.Size + 10, false, false},
+		"no limit": {0, false, true}, "much room": {4 * whole.chars(), false, true}, "lite": {0, true, false},
+		"less than twice what stays": {whole.chars() + 100, false, false}, "no room": {least.chars() + 10, false, false},
 	} {
 		p.Lite = tc.lite
 		out := mustBuild(t, p, llm.Limits{Chars: tc.chars})
-		if got := strings.Contains(out.Instructions, "Example dialogue, for the tone only: Jay: hi Aria: hello."); got != tc.want {
+		if got := strings.Contains(out.instructions, "Example dialogue, for the tone only: Jay: hi Aria: hello."); got != tc.want {
 			t.Errorf("%s: shown %t, want %t", name, got, tc.want)
 		}
-		if !tc.lite && out.Before != whole.Size {
-			t.Errorf("%s: __pre_reduction_size %d, want %d", name, out.Before, whole.Size)
+		if !tc.lite && out.before != whole.chars() {
+			t.Errorf("%s: __pre_reduction_size %d, want %d", name, out.before, whole.chars())
 		}
 	}
 }
@@ -273,9 +273,9 @@ func TestSizeBars(t *testing.T) {
 		p.Actions, p.Lite = tc.actions, tc.lite
 		out := mustBuild(t, p, llm.Limits{Chars: 24000})
 		read(t, &out)
-		t.Logf("%s: %d characters, actions %d, input %d, instructions %d, verbose %d", tc.name, out.Size, len(out.Actions), len(out.Input), len(out.Instructions), len(out.Verbose))
-		if out.Size > tc.most {
-			t.Errorf("hello with %s takes %d characters, want at most %d", tc.name, out.Size, tc.most)
+		t.Logf("%s: %d characters, actions %d, input %d, instructions %d, verbose %d", tc.name, out.chars(), len(out.actions.raw), len(out.input.raw), len(out.instructions), len(out.verbose))
+		if out.chars() > tc.most {
+			t.Errorf("hello with %s takes %d characters, want at most %d", tc.name, out.chars(), tc.most)
 		}
 	}
 }

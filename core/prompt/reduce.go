@@ -17,18 +17,6 @@ const (
 	windowStep = 8   // entries by which a reduced window's beginning moves
 )
 
-// draft is a prompt whose parts are measured and can still be reduced.
-type draft struct {
-	preamble
-	context       []section
-	input, system part
-	text          string // of the user message
-	verbose       string
-	fixed         int // characters without the context's value and the number at the end
-	before        int // characters before reduction
-	limit         int // of characters
-}
-
 // Indexes of the sections of a context. Injections come after these, then recon and recon_instructions.
 const (
 	currentChat = iota
@@ -40,10 +28,10 @@ const (
 )
 
 // total returns the size of the whole prompt. before is the number at its end; 0: the total itself.
-func (d *draft) total(before int) int {
-	n, keys := d.fixed+len(`{}`), 0
-	for i := range d.context {
-		cost := d.context[i].cost()
+func (p *Prompt) total(before int) int {
+	n, keys := p.fixed+len(`{}`), 0
+	for i := range p.context {
+		cost := p.context[i].cost()
 		if cost > 0 {
 			n += cost
 			keys++
@@ -61,93 +49,97 @@ func (d *draft) total(before int) int {
 }
 
 // message writes the user message again from the remaining parts; with the place's own history if history is set.
-func (d *draft) message(history bool) string {
+func (p *Prompt) message(history bool) string {
 	var w writer
-	w.Grow(min(len(d.text), d.total(0)))
+	w.Grow(min(len(p.text), p.total(0)))
 	w.open('{')
 	w.object("context")
-	for i := range d.context {
+	for i := range p.context {
 		if history || i != currentChat {
-			d.context[i].write(&w)
+			p.context[i].write(&w)
 		}
 	}
 	w.close('}')
-	w.raw("input", d.input.raw)
+	w.raw("input", p.input.raw)
 	w.close('}')
 	return w.String()
 }
 
+// chars returns the number of characters of the JSON.
+func (p *Prompt) chars() int { return p.total(p.before) }
+
 // over returns by how many characters the prompt is too long.
-func (d *draft) over() int { return d.total(d.before) - d.limit }
+func (p *Prompt) over() int { return p.chars() - p.limit }
 
 // reduce shortens and drops, as the package comment says, until reserve characters of the limit are free.
-func (d *draft) reduce(reserve int, l llm.Limits) error {
-	d.limit = l.Chars - reserve
-	if l.Chars <= 0 || d.over() <= 0 {
+func (p *Prompt) reduce(reserve int) error {
+	p.limit = p.limits.Chars - reserve
+	if p.limits.Chars <= 0 || p.over() <= 0 {
 		return nil
 	}
-	d.shorten(max(d.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
-	c, recon := d.context, len(d.context)-2
-	d.shortenLong(&c[recentElsewhere])
-	d.dropOldest(&c[recentElsewhere], 0)
-	d.shortenLong(&c[currentChat])
-	if d.dropOldest(&c[currentChat], 1) {
+	p.shorten(max(p.limit/bulkShare, textFloor), func(s *slot) bool { return s.bulk })
+	c, recon := p.context, len(p.context)-2
+	p.shortenLong(&c[recentElsewhere])
+	p.dropOldest(&c[recentElsewhere], 0)
+	p.shortenLong(&c[currentChat])
+	if p.dropOldest(&c[currentChat], 1) {
 		c[currentChat].align()
 	}
-	d.dropLast(&c[memories])
+	p.dropLast(&c[memories])
 	for i := injected; i < recon; i++ {
-		d.dropLast(&c[i])
+		p.dropLast(&c[i])
 	}
 	for _, i := range []int{participants, state, recon + 1, recon} {
-		d.dropLast(&c[i])
+		p.dropLast(&c[i])
 	}
-	d.shortenNewest()
-	d.shortenTexts()
-	if d.over() <= 0 {
-		d.text = d.message(true)
+	p.shortenNewest()
+	p.shortenTexts()
+	if p.over() <= 0 {
+		p.text = p.message(true)
 		return nil
 	}
-	return &llm.Error{Kind: llm.ErrorTooLong, Engine: l.Engine, Err: fmt.Errorf("prompt of %d characters, %d are "+
-		"allowed: instructions %d, instructions_verbose %d, actions %d, input %d, outputs %d", d.total(d.before),
-		l.Chars, textSize(d.instructions), textSize(d.verbose), d.actions.size, d.input.size, d.system.size)}
+	err := fmt.Errorf("prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, "+
+		"input %d, outputs %d", p.chars(), p.limits.Chars, textSize(p.instructions), textSize(p.verbose),
+		p.actions.size, p.input.size, p.system.size)
+	return &llm.Error{Kind: llm.ErrorTooLong, Engine: p.limits.Engine, Err: err}
 }
 
 // shortenTexts shortens the texts of the input and of the system_message.
-func (d *draft) shortenTexts() {
+func (p *Prompt) shortenTexts() {
 	sum := 0
-	for _, size := range append(d.input.sizes(), d.system.sizes()...) {
+	for _, size := range append(p.input.sizes(), p.system.sizes()...) {
 		sum += size
 	}
-	d.shorten(sum-d.over(), func(*slot) bool { return true })
+	p.shorten(sum-p.over(), func(*slot) bool { return true })
 }
 
 // shorten cuts the texts that are meant to room characters in all: the longest first, and none below textFloor.
-func (d *draft) shorten(room int, meant func(*slot) bool) {
+func (p *Prompt) shorten(room int, meant func(*slot) bool) {
 	var sizes []int
-	for _, p := range []*part{&d.input, &d.system} {
-		for i := range p.slots {
-			if meant(&p.slots[i]) {
-				sizes = append(sizes, int(p.slots[i].size))
+	for _, t := range []*part{&p.input, &p.system} {
+		for i := range t.slots {
+			if meant(&t.slots[i]) {
+				sizes = append(sizes, int(t.slots[i].size))
 			}
 		}
 	}
 	most := max(level(sizes, room), textFloor)
-	for _, p := range []*part{&d.input, &d.system} {
-		for i := range p.slots {
-			if meant(&p.slots[i]) {
-				old := p.size
-				p.shorten(i, most)
-				d.fixed += p.size - old
+	for _, t := range []*part{&p.input, &p.system} {
+		for i := range t.slots {
+			if meant(&t.slots[i]) {
+				old := t.size
+				t.shorten(i, most)
+				p.fixed += t.size - old
 			}
 		}
 	}
 }
 
 // shortenLong shortens over-long entries, the oldest first.
-func (d *draft) shortenLong(s *section) {
-	most := max(longEntry, d.limit/longShare)
+func (p *Prompt) shortenLong(s *section) {
+	most := max(longEntry, p.limit/longShare)
 	for i := range s.items {
-		if d.over() <= 0 {
+		if p.over() <= 0 {
 			return
 		}
 		s.shorten(i, most)
@@ -155,8 +147,8 @@ func (d *draft) shortenLong(s *section) {
 }
 
 // dropOldest drops entries, the oldest first, but not the last keep ones.
-func (d *draft) dropOldest(s *section, keep int) (dropped bool) {
-	for len(s.items) > keep && d.over() > 0 {
+func (p *Prompt) dropOldest(s *section, keep int) (dropped bool) {
+	for len(s.items) > keep && p.over() > 0 {
 		s.dropFirst(1)
 		dropped = true
 	}
@@ -174,16 +166,16 @@ func (s *section) align() {
 }
 
 // dropLast drops items, the last first.
-func (d *draft) dropLast(s *section) {
-	for n := len(s.items) - 1; n >= 0 && d.over() > 0; n-- {
+func (p *Prompt) dropLast(s *section) {
+	for n := len(s.items) - 1; n >= 0 && p.over() > 0; n-- {
 		s.sum -= s.items[n].size
 		s.items = s.items[:n]
 	}
 }
 
 // shortenNewest shortens the remaining entry of the history, or drops it.
-func (d *draft) shortenNewest() {
-	s, room := &d.context[currentChat], -d.over()
+func (p *Prompt) shortenNewest() {
+	s, room := &p.context[currentChat], -p.over()
 	if room >= 0 || len(s.items) != 1 {
 		return
 	}

@@ -130,7 +130,7 @@ func TestReduction(t *testing.T) {
 		r := random{rand.New(rand.NewPCG(uint64(seed), 4))}
 		p := r.parts()
 		full := mustBuild(t, p, llm.Limits{})
-		limit := full.Size
+		limit := full.chars()
 		if r.IntN(8) > 0 {
 			limit = 2400 + r.IntN(3500)
 		}
@@ -140,7 +140,7 @@ func TestReduction(t *testing.T) {
 			refused++
 			continue
 		}
-		if full.Size > limit {
+		if full.chars() > limit {
 			reduced++
 		}
 		if s := checkReduction(t, p, &full, &got, limit); len(s.Context.Current) == 0 {
@@ -178,8 +178,8 @@ func checkRefusal(t *testing.T, p Parts, err error, limit int) {
 	for i := range p.Outputs {
 		p.Outputs[i].Output = quoted(short(string(p.Outputs[i].Output)))
 	}
-	if least := mustBuild(t, p, llm.Limits{}); least.Size+200 < limit {
-		t.Fatalf("refused with the limit %d, but %d characters are enough", limit, least.Size)
+	if least := mustBuild(t, p, llm.Limits{}); least.chars()+200 < limit {
+		t.Fatalf("refused with the limit %d, but %d characters are enough", limit, least.chars())
 	}
 }
 
@@ -188,21 +188,21 @@ func short(s string) string { return cut(s, textFloor) }
 func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 	t.Helper()
 	s := read(t, got)
-	if got.Size > limit {
-		t.Errorf("the prompt has %d characters, want at most %d", got.Size, limit)
+	if got.chars() > limit {
+		t.Errorf("the prompt has %d characters, want at most %d", got.chars(), limit)
 	}
-	if got.Before != full.Size || s.Before != full.Size {
-		t.Errorf("the pre-reduction size is %d, want %d", s.Before, full.Size)
+	if got.before != full.chars() || s.Before != full.chars() {
+		t.Errorf("the pre-reduction size is %d, want %d", s.Before, full.chars())
 	}
-	same := got.Instructions == full.Instructions && got.Verbose == full.Verbose
-	if !same || got.Actions != full.Actions {
+	same := got.instructions == full.instructions && got.verbose == full.verbose
+	if !same || got.actions.raw != full.actions.raw {
 		t.Error("a protected part was cut")
 	}
 	recent := keptTail(t, "history_recent", s.Context.Recent, p.Recent)
 	current := keptTail(t, "history_current_chat", s.Context.Current, p.History)
 	memories := len(p.Memories) - len(s.Context.Memories)
 	others := gone(p, s)
-	context := len(got.Context) == len(`{}`)
+	context := len(got.contextJSON()) == len(`{}`)
 	switch {
 	case current > 0 && len(s.Context.Recent) > 0:
 		t.Error("history_current_chat was cut before history_recent")
@@ -212,7 +212,7 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 		t.Error("other keys were cut before memories")
 	case len(p.History) > 0 && len(s.Context.Current) == 0 && !context:
 		t.Error("the newest entry was dropped, but not the other context")
-	case len(s.Context.Recent) > 0 && recent > 0 && wasted(p, s, limit, limit-got.Size-textSize(p.plan())):
+	case len(s.Context.Recent) > 0 && recent > 0 && wasted(p, s, limit, limit-got.chars()-textSize(p.plan())):
 		t.Error("more of history_recent was cut than needed")
 	}
 	if own, _ := s.Input.Payload["text"].(string); own != whole(p.words()) {
@@ -306,8 +306,8 @@ func TestSectionsTellWhatGaveWay(t *testing.T) {
 			t.Errorf("got %+v, want %d of %d entries", s, kept, len(p.History))
 		}
 	}
-	if sum > got.Size || sum < got.Size-150 {
-		t.Errorf("the sections take %d characters of %d", sum, got.Size)
+	if sum > got.chars() || sum < got.chars()-150 {
+		t.Errorf("the sections take %d characters of %d", sum, got.chars())
 	}
 }
 
@@ -324,7 +324,7 @@ func TestLongForeignWordsAreShortened(t *testing.T) {
 		t.Errorf("%d texts were cut, want 2", n)
 	}
 	for _, e := range p.History {
-		if !strings.Contains(got.Context, e.Message.Text[:40]) {
+		if !strings.Contains(got.contextJSON(), e.Message.Text[:40]) {
 			t.Errorf("%q is missing", e.Message.Text)
 		}
 	}

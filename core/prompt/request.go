@@ -11,17 +11,17 @@ import (
 // instructions, instructions_verbose and actions are system messages; context and input are the user message. In the
 // tools dialect the actions are tools, and each entry of the history is a message.
 func (p *Prompt) Request() llm.Request {
-	r := llm.Request{System: []string{p.Instructions}}
-	if p.Verbose != "" {
-		r.System = append(r.System, p.Verbose)
+	r := llm.Request{System: []string{p.instructions}}
+	if p.verbose != "" {
+		r.System = append(r.System, p.verbose)
 	}
-	ask := llm.Utterance{Role: llm.RoleUser, Text: p.draft.text}
+	ask := llm.Utterance{Role: llm.RoleUser, Text: p.text}
 	if p.limits.Dialect == llm.DialectTools {
 		r.Tools = p.tools()
-		r.Messages = p.draft.context[currentChat].turns()
-		ask.Text = p.draft.message(false)
+		r.Messages = p.context[currentChat].turns()
+		ask.Text = p.message(false)
 	} else {
-		r.System = append(r.System, p.draft.catalogue)
+		r.System = append(r.System, p.catalogue)
 	}
 	if p.limits.Vision {
 		ask.Pictures = p.parts.attached(core.MediaImage, p.parts.Pictures)
@@ -31,12 +31,12 @@ func (p *Prompt) Request() llm.Request {
 	}
 	r.Messages = alternate(append(r.Messages, ask))
 	switch { // the model's plan and its results
-	case p.System == "":
+	case p.system.raw == "":
 	case p.limits.Dialect == llm.DialectTools:
 		r.Messages = append(r.Messages, p.results()...)
 	default:
 		r.Messages = append(r.Messages, llm.Utterance{Role: llm.RoleModel, Text: p.parts.plan()},
-			llm.Utterance{Role: llm.RoleUser, Text: `{"system_message":` + p.System + `}`})
+			llm.Utterance{Role: llm.RoleUser, Text: `{"system_message":` + p.system.raw + `}`})
 	}
 	return r
 }

@@ -132,8 +132,8 @@ func TestPicturesOnlyForThoseWhoSee(t *testing.T) {
 		if got := len(r.Messages[0].Pictures) == 1; got != vision {
 			t.Errorf("vision %t: unexpected: %d pictures", vision, len(r.Messages[0].Pictures))
 		}
-		if got := strings.Contains(out.Input, `"shown":true`); got != vision {
-			t.Errorf("vision %t: unexpected input %s", vision, out.Input)
+		if got := strings.Contains(out.input.raw, `"shown":true`); got != vision {
+			t.Errorf("vision %t: unexpected input %s", vision, out.input.raw)
 		}
 	}
 }

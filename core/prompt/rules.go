@@ -89,7 +89,7 @@ type preamble struct {
 	instructions string // the persona, hints for this conversation, and the rules
 	catalogue    string // the object with the actions, as it is sent
 	actions      part
-	offered      []string // names of the actions
+	Offered      []string // names of the actions
 	size, stays  int      // characters: of the instructions, and of all that is the same in every turn
 }
 
@@ -127,7 +127,7 @@ func (p *Parts) preamble(d llm.Dialect, dialogue string) preamble {
 		first = append(first, "Example dialogue, for the tone only: "+dialogue)
 	}
 	made.instructions = join(slices.Concat(first, p.standing(), rules)...)
-	made.catalogue, made.actions, made.offered = p.actions()
+	made.catalogue, made.actions, made.Offered = p.actions()
 	made.size = textSize(made.instructions)
 	made.stays = made.actions.size + textSize(join(slices.Concat(first, rules)...))
 	p.Cache.Put(key, made)

@@ -14,8 +14,8 @@ func (p *Prompt) withinTokens(reserve int, following []string) (out Prompt, err 
 		if n <= room {
 			break
 		}
-		long := out.Size + reserve
-		within.Chars = int(int64(out.Size)*int64(room)/int64(n)) + reserve - 1
+		long := out.chars() + reserve
+		within.Chars = int(int64(out.chars())*int64(room)/int64(n)) + reserve - 1
 		out, err = Build(p.parts, within, following...)
 		if err != nil && p.limits.Learned {
 			out, err = shortest(p.parts, within, following, long)
@@ -25,7 +25,7 @@ func (p *Prompt) withinTokens(reserve int, following []string) (out Prompt, err 
 			break
 		}
 	}
-	out.Before, out.limits = p.Before, p.limits
+	out.before, out.limits = p.before, p.limits
 	return out, err
 }
 
@@ -51,11 +51,11 @@ func estimateTokens(chars int) int { return (chars + llm.CharsPerToken - 1) / ll
 
 // fits reports whether so many characters more are within the limits.
 func (p *Prompt) fits(more int) bool {
-	return (p.limits.Chars <= 0 || p.Size+more <= p.limits.Chars) &&
+	return (p.limits.Chars <= 0 || p.chars()+more <= p.limits.Chars) &&
 		(p.limits.Tokens <= 0 || p.tokens()+estimateTokens(more) <= p.limits.Tokens)
 }
 
 func (p *Prompt) tokens() int {
 	return estimateTokens(frame) +
-		llm.Tokens(p.Context, p.Input, p.System, p.Actions) + llm.Tokens(p.Instructions, p.Verbose)
+		llm.Tokens(p.contextJSON(), p.input.raw, p.system.raw, p.actions.raw) + llm.Tokens(p.instructions, p.verbose)
 }

@@ -34,13 +34,13 @@ func TestTokens(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: unexpected error %v", name, err)
 		}
-		if tight.Before != free.Size || tight.Size >= free.Size {
-			t.Errorf("%s: unexpected sizes: %d before, %d after the reduction, %d without a limit", name, tight.Before, tight.Size, free.Size)
+		if tight.before != free.chars() || tight.chars() >= free.chars() {
+			t.Errorf("%s: unexpected sizes: %d before, %d after the reduction, %d without a limit", name, tight.before, tight.chars(), free.chars())
 		}
 		if n := tight.tokens(); n > 2500 || n < 1200 {
 			t.Errorf("%s: unexpected: %d of 2500 tokens were used", name, n)
 		}
-		if !strings.Contains(string(tight.Input), text) {
+		if !strings.Contains(string(tight.input.raw), text) {
 			t.Errorf("%s: the input was cut", name)
 		}
 	}
@@ -80,11 +80,11 @@ func TestLearnedTokensTooFew(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole, err := Build(&p, llm.Limits{})
-	if err != nil || got.Before != whole.Size {
-		t.Errorf("the size before was %d, want %d; %v", got.Before, whole.Size, err)
+	if err != nil || got.before != whole.chars() {
+		t.Errorf("the size before was %d, want %d; %v", got.before, whole.chars(), err)
 	}
-	if got.Size > alone.Size+100 || !strings.Contains(string(got.Input), "hello") {
-		t.Errorf("unexpected: %d characters, %d without history; %s", got.Size, alone.Size, got.Input)
+	if got.chars() > alone.chars()+100 || !strings.Contains(string(got.input.raw), "hello") {
+		t.Errorf("unexpected: %d characters, %d without history; %s", got.chars(), alone.chars(), got.input.raw)
 	}
 	if _, err := Build(&p, llm.Limits{Tokens: 50, Chars: 100, Learned: true}); err == nil {
 		t.Error("a prompt exceeds the configured limit")
@@ -101,8 +101,8 @@ func TestSounds(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := built.Request()
-		if got := len(r.Messages[len(r.Messages)-1].Sounds); (got == 1) != hears || strings.Contains(string(built.Input), `"heard":true`) != hears {
-			t.Errorf("hearing %v: unexpected: %d sounds, input %s", hears, got, built.Input)
+		if got := len(r.Messages[len(r.Messages)-1].Sounds); (got == 1) != hears || strings.Contains(string(built.input.raw), `"heard":true`) != hears {
+			t.Errorf("hearing %v: unexpected: %d sounds, input %s", hears, got, built.input.raw)
 		}
 	}
 }
