@@ -29,23 +29,6 @@ const (
 	maxStreamTurns = 20 // turns at once
 )
 
-// stream writes server-sent events to a browser that may be slow or disconnected.
-type stream struct {
-	w   http.ResponseWriter
-	c   *http.ResponseController
-	err error
-}
-
-func (s *stream) write(text string) {
-	s.err = s.c.SetWriteDeadline(time.Now().Add(streamWrite))
-	if s.err == nil {
-		_, s.err = fmt.Fprint(s.w, text)
-	}
-	if s.err == nil {
-		s.err = s.c.Flush()
-	}
-}
-
 // follow sends the events that look returns at an interval, until the browser disconnects or its session ends.
 func (p *Page) follow(v *visit, every time.Duration, look func() (events string)) error {
 	select {
@@ -54,31 +37,41 @@ func (p *Page) follow(v *visit, every time.Duration, look func() (events string)
 	default:
 		return userError{http.StatusServiceUnavailable, "Too many live pages are open."}
 	}
-	s := &stream{w: v.w, c: http.NewResponseController(v.w)}
-	_ = s.c.SetReadDeadline(time.Time{}) // the stream has no time limit
+	c := http.NewResponseController(v.w)
+	write := func(text string) error {
+		err := c.SetWriteDeadline(time.Now().Add(streamWrite))
+		if err == nil {
+			_, err = fmt.Fprint(v.w, text)
+		}
+		if err == nil {
+			err = c.Flush()
+		}
+		return err
+	}
+	_ = c.SetReadDeadline(time.Time{}) // the stream has no time limit
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	tick, beat := time.NewTicker(every), time.NewTicker(heartbeat)
 	defer tick.Stop()
 	defer beat.Stop()
-	s.write(": welcome\nretry: 3000\n\n" + look())
-	for s.err == nil {
+	err := write(": welcome\nretry: 3000\n\n" + look())
+	for err == nil {
 		select {
 		case <-v.Context().Done():
 			return nil
 		case <-v.session.over:
-			s.write("event: over\ndata: over\n\n")
+			_ = write("event: over\ndata: over\n\n")
 			return nil
 		case <-beat.C:
 			p.logins.expireNow() // an open stream does not keep a session alive
-			s.write(": still here\n\n")
+			err = write(": still here\n\n")
 		case <-tick.C:
 			events := look()
 			if events != "" {
-				s.write(events)
+				err = write(events)
 			}
 		}
 	}
-	return nil
+	return nil // the browser is gone
 }
 
 // event returns a server-sent event whose data is a rendered template; "" if it cannot be rendered.
