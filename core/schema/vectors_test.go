@@ -24,7 +24,7 @@ func vectors(t *testing.T) string {
 }
 
 // knownFailures lists the vectors that fail with our use of the library, by file or by file and
-// group, and why. The package comment lists them too.
+// group, and why.
 func knownFailures() map[string]string {
 	const (
 		remote   = "would have to be loaded"
