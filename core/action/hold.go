@@ -219,8 +219,7 @@ type Answer struct {
 }
 
 // missing returns the required properties that the user is to be asked for, in the schema's order, and removes them
-// from the payload. The plan asks for a property by a null, or by its name in slotsRequired. If another required
-// property is missing, it returns nil: no answer could make the payload valid.
+// from the payload. If another one is missing, it returns nil: no answer could make the payload valid.
 func (c *checker) missing(d *Definition, payload map[string]any) []string {
 	d.input.FillDefaults(payload)
 	var names []string

@@ -189,8 +189,7 @@ var overlays = &unicode.RangeTable{R16: []unicode.Range16{
 // isVisible reports whether users see the character: it is not a control character, a mark of
 // direction, one without width, or one that covers another.
 func isVisible(r rune) bool {
-	const brailleBlank = '\u2800'
-	return unicode.IsPrint(r) && r != brailleBlank && r != unicode.ReplacementChar &&
+	return unicode.IsPrint(r) && !strings.ContainsRune(txt.Blanks, r) && r != unicode.ReplacementChar &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, overlays) &&
 		(r == emojiStyle || !unicode.Is(unicode.Variation_Selector, r))
 }

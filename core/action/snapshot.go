@@ -98,8 +98,7 @@ func (s *Snapshot) add(p core.Plugin) (all []*Definition, err error) {
 	return all, nil
 }
 
-// makeUnique appends the owner's name to the name of an external definition if another action has the
-// same. It drops similes that are taken.
+// makeUnique appends the owner's name to an external definition's name if that is taken, and drops similes that are.
 func (s *Snapshot) makeUnique(d *Definition) {
 	taken := func(name string) bool { return s.names[Normal(name)] != nil }
 	d.Similes = slices.DeleteFunc(d.Similes, taken)
@@ -278,8 +277,7 @@ func Control(name string) (string, bool) {
 	return "", false
 }
 
-// nearest returns the candidate that a name most likely means; "" if none is
-// near enough, or two are equally near. All names are normalised.
+// nearest returns the candidate that a name most likely means, both normalised; "" if none is near, or two equally.
 func nearest(name string, candidates []string) string {
 	limit := max(1, len(name)/3)
 	best, at, tie := "", limit+1, false

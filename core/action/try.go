@@ -54,8 +54,7 @@ func (e *execution) pause(ctx context.Context, d *Definition, pause time.Duratio
 	}
 }
 
-// callOnce calls Do once, and waits for it until grace after its time limit. running is nil if Do
-// has ended, else it is closed when Do ends.
+// callOnce calls Do, and waits until grace after its time limit. running is nil if Do has ended, else closed then.
 func (e *execution) callOnce(
 	ctx context.Context, d *Definition, c core.Call,
 ) (result core.Result, running <-chan struct{}, err error) {

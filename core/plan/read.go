@@ -209,8 +209,7 @@ func (r *reader) arguments(field string, c llm.ToolCall) (json.RawMessage, bool)
 	return payload, ok
 }
 
-// repair repairs broken JSON. If the result is not a plan, it looks for whole plans inside. In
-// both cases only messages may run.
+// repair repairs broken JSON. If the result is not a plan, it looks for whole plans inside. Only messages may run.
 func (r *reader) repair(f *findings) {
 	r.plan.Repaired = true
 	repaired, ok := repair(f.broken)
@@ -240,8 +239,7 @@ func tooDeep(text string) bool {
 	return false
 }
 
-// repair repairs text that was meant to be JSON. ok is false if that is not possible, or if
-// the text is too long or nests too deep.
+// repair repairs text that was meant to be JSON. ok is false if that fails, or it is too long or nests too deep.
 func repair(text string) (repaired string, ok bool) {
 	if len(text) > maxRepair || tooDeep(text) {
 		return "", false

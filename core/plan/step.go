@@ -39,8 +39,7 @@ func (r *reader) object(v value) (steps []value) {
 	return nil
 }
 
-// bareAction reads one action that is the whole answer, perhaps with keys of a plan beside its own. It returns the step
-// unread.
+// bareAction reads an action that is the whole answer, perhaps with keys of a plan. It returns the step unread.
 func (r *reader) bareAction(v value) (steps []value) {
 	final := normalKey(strings.ReplaceAll(v.get("action").text(), " ", ""))
 	input := v.get("actioninput")
@@ -137,8 +136,7 @@ func (r *reader) step(field string, v value, chain int) (s core.Step, ok bool) {
 	return s, ok && readable
 }
 
-// payload reads a step's payload under any of its names, and its unit. If there is none, all keys that
-// are not known are the payload.
+// payload reads a step's payload under any of its names, else from all keys that are not known, and its unit.
 func (r *reader) payload(field string, s *core.Step, v value, known []string) bool {
 	i := slices.IndexFunc(payloadKeys, v.has)
 	if i < 0 {

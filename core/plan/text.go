@@ -35,8 +35,7 @@ func (f *findings) list() bool {
 	return f.values[0].shape != shapePlan && !slices.ContainsFunc(f.values[1:], alone)
 }
 
-// find finds the JSON values of a text. Broken JSON ends the search, because inner parts of
-// a plan that was cut off are not plans.
+// find finds the JSON values of a text, up to broken JSON: inner parts of a plan that was cut off are not plans.
 func find(text string) findings {
 	var f findings
 	last := 0 // the end of the last value
@@ -82,8 +81,7 @@ var asidePattern = txt.Pattern(`^(?:\[[^\[\]{}"':]{0,200}\]|\{[^\[\]{}"':]{1,200
 // betweenPattern matches what may separate adjacent values.
 var betweenPattern = txt.Pattern("^(?:\\s|[,;]|```[a-zA-Z]*|</?[a-zA-Z_]+>)*$")
 
-// brokenPart returns the part of the text from at, where broken JSON begins, to the end of the
-// text or of the fenced block around it.
+// brokenPart returns the text from at, where broken JSON begins, to its end or that of the fenced block around it.
 func brokenPart(text string, at int) string {
 	if strings.Count(text[:at], "```")%2 == 1 {
 		end := strings.LastIndex(text[at:], "\n```")

@@ -117,8 +117,7 @@ func (v value) text() (s string) {
 	return s
 }
 
-// get returns the value of a normalised key in any spelling: the key itself, or else the first other spelling,
-// in sorted order, whose value is not null.
+// get returns the value of a normalised key: of that spelling, else of the first other one whose value is not null.
 func (v value) get(key string) value {
 	found, ok := v.fields[key]
 	if ok {

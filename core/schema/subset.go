@@ -198,8 +198,7 @@ func (s shortener) omits(m Member, root bool) bool {
 	return false
 }
 
-// edit calls keep for the members of a JSON object, which it may change, and removes those for which it returns false.
-// Other values stay unchanged.
+// edit removes the members of a JSON object for which keep, which may change them, returns false.
 func edit(raw json.RawMessage, keep func(*Member) bool) json.RawMessage {
 	o, ok := DecodeObject(raw)
 	if !ok {
