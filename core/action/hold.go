@@ -116,15 +116,12 @@ var errNotHeld = errors.New("no step waits there")
 // step. The caller has checked MayDecide. Results, errors and crashes are as with Execute.
 func (r *Runtime) Resume(ctx context.Context, j Job, step uint16, a Answer) ([]StepResult, error) {
 	record, ok := j.Journal.Find(core.Key{Turn: j.Turn, Round: j.Round, Step: step})
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
-	}
 	h, err := ReadHeld(record)
-	if err != nil {
-		return nil, err
-	}
-	if h.Step.Type == "" {
+	switch {
+	case !ok, err == nil && h.Step.Type == "":
 		return nil, fmt.Errorf("%s: %w", j.Turn, errNotHeld)
+	case err != nil:
+		return nil, err
 	}
 	if len(j.Who.Authors) == 0 {
 		j.Who = h.Who

@@ -38,8 +38,8 @@ func (f *findings) list() bool {
 // find finds the JSON values of a text, up to broken JSON: inner parts of a plan that was cut off are not plans.
 func find(text string) findings {
 	var f findings
-	last := 0 // the end of the last value
-	for at, starts := 0, 0; starts < maxStarts; starts++ {
+	at, last := 0, 0 // last is the end of the last value
+	for range maxStarts {
 		i := strings.IndexAny(text[at:], "{[")
 		if i < 0 {
 			break
@@ -47,17 +47,17 @@ func find(text string) findings {
 		at += i
 		adjacent := at-last < 200 && betweenPattern().MatchString(text[last:at])
 		raw, n := llm.Decode(text[at:])
-		if n == 0 && asidePattern().MatchString(text[at:]) {
+		switch {
+		case n > 0:
+			f.add(raw, adjacent)
+			at += n
+			last = at
+		case asidePattern().MatchString(text[at:]):
 			at++
-			continue
-		}
-		if n == 0 {
+		default:
 			f.broken, f.adjacent = brokenPart(text, at), adjacent
 			return f
 		}
-		at += n
-		last = at
-		f.add(raw, adjacent)
 	}
 	return f
 }
