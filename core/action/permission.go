@@ -178,13 +178,12 @@ func (s *Snapshot) path(text string, w Requester) (core.Path, error) {
 	}
 	here := w.Path.Interface()
 	for _, suffix := range []string{"_bot", "_interface"} {
-		stem, ok := strings.CutSuffix(first, suffix)
-		_, known := s.kinds[stem]
-		switch {
-		case ok && stem == s.kinds[here]:
-			return core.MakePath(append([]string{here}, p.Elements()[1:]...)...)
-		case known:
-			return core.MakePath(append([]string{stem}, p.Elements()[1:]...)...)
+		name, ok := strings.CutSuffix(first, suffix)
+		if ok && name == s.kinds[here] {
+			name = here
+		}
+		if _, ok := s.kinds[name]; ok {
+			return core.MakePath(append([]string{name}, p.Elements()[1:]...)...)
 		}
 	}
 	return core.Path{}, errors.New("no interface is called " + first)
