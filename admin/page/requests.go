@@ -343,28 +343,25 @@ func (p *Page) logout(v *visit) error {
 	return v.redirect("/login")
 }
 
-// buttonCommands lists the commands that buttons may execute.
-func buttonCommands() []string {
-	return []string{
-		"activation", "engine", "knowledge", "log", "mute", "pair", "persona", "reload", "remind", "set", "sleep",
-		"switch", "unmute", "unteach", "wake",
-	}
+// buttonCommands holds the commands that buttons may execute; true if they may show what users wrote in the place.
+var buttonCommands = map[string]bool{
+	"activation": false, "engine": false, "knowledge": true, "log": false, "mute": false, "pair": false,
+	"persona": false, "reload": false, "remind": true, "set": false, "sleep": false, "switch": false, "unmute": false,
+	"unteach": true, "wake": false,
 }
-
-// quotingCommands lists those that may show what users wrote in the place.
-func quotingCommands() []string { return []string{"knowledge", "remind", "unteach"} }
 
 // do executes the command of a button. The next page shows its answer, or why it was refused.
 func (p *Page) do(v *visit) error {
 	name := v.PostFormValue("command")
-	if !slices.Contains(buttonCommands(), name) {
+	quotes, known := buttonCommands[name]
+	if !known {
 		return badRequest("No button does that.")
 	}
 	place, err := v.optionalPlace(v.PostFormValue("place"))
 	if err != nil {
 		return err
 	}
-	if slices.Contains(quotingCommands(), name) {
+	if quotes {
 		if err := p.mustBeOpen(v, place); err != nil {
 			return err
 		}
