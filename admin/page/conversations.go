@@ -56,14 +56,10 @@ type shownEntry struct {
 	Self            bool
 }
 
-func (p *Page) talk(v *visit) error {
-	place, err := v.place(v.URL.Query().Get("place"))
-	if err != nil {
-		return err
-	}
+func (p *Page) talk(v *visit, place core.Path) error {
 	var entries, former []core.Entry
 	var private, closed bool
-	err = p.withPrivacy(v, func(view core.View, e *privacyFilter) (err error) {
+	err := p.withPrivacy(v, func(view core.View, e *privacyFilter) (err error) {
 		private, closed = e.isPrivate(place), e.isClosed(place)
 		if closed {
 			return nil

@@ -25,11 +25,7 @@ type memoryRow struct {
 	Hidden bool
 }
 
-func (p memoryPages) memories(v *visit) error {
-	at, err := v.optionalPlace(v.FormValue("place"))
-	if err != nil {
-		return err
-	}
+func (p memoryPages) memories(v *visit, at core.Path) error {
 	l := core.FactPage{Before: v.FormValue("before"), N: 50}
 	if at.IsPerson() {
 		l.About = at
@@ -140,11 +136,19 @@ func (p memoryPages) openFact(v *visit) (f core.Fact, err error) {
 	}
 }
 
-func (p memoryPages) memory(v *visit) error {
-	f, err := p.openFact(v)
-	if err != nil {
-		return err
+// withFact calls h with the memory of a visit, and with a context of the epoch before the memory was read.
+func (p memoryPages) withFact(h func(ctx context.Context, v *visit, f core.Fact) error) handler {
+	return func(v *visit) error {
+		ctx := epochs.With(v.Context(), p.Facts.Epoch())
+		f, err := p.openFact(v)
+		if err != nil {
+			return err
+		}
+		return h(ctx, v, f)
 	}
+}
+
+func (p memoryPages) memory(_ context.Context, v *visit, f core.Fact) error {
 	return p.edit(v, &f, f.Text, "")
 }
 
@@ -172,12 +176,7 @@ func (p memoryPages) mergeable(ctx context.Context, f *core.Fact) (others []core
 }
 
 // mergeMemory appends another memory to one, which keeps its former text, and deletes the other.
-func (p memoryPages) mergeMemory(v *visit) error {
-	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.openFact(v)
-	if err != nil {
-		return err
-	}
+func (p memoryPages) mergeMemory(ctx context.Context, v *visit, f core.Fact) error {
 	others, err := p.mergeable(ctx, &f)
 	if err != nil {
 		return err
@@ -215,12 +214,7 @@ func union[T comparable](a, b []T) []T {
 }
 
 // saveMemory changes a memory's text. It keeps the former text, and its user, with whose data it is deleted.
-func (p memoryPages) saveMemory(v *visit) error {
-	ctx := epochs.With(v.Context(), p.Facts.Epoch())
-	f, err := p.openFact(v)
-	if err != nil {
-		return err
-	}
+func (p memoryPages) saveMemory(ctx context.Context, v *visit, f core.Fact) error {
 	text := strings.TrimSpace(normalizeLines(v.PostFormValue("text")))
 	switch {
 	case text == "":
@@ -236,12 +230,8 @@ func (p memoryPages) saveMemory(v *visit) error {
 	return v.redirect("/memories/one", "id", f.ID, "place", f.Origin.String())
 }
 
-func (p memoryPages) dropMemory(v *visit) error {
-	f, err := p.openFact(v)
-	if err != nil {
-		return err
-	}
-	if err := p.Facts.DropFact(v.Context(), f.ID, f.Origin); err != nil {
+func (p memoryPages) dropMemory(ctx context.Context, v *visit, f core.Fact) error {
+	if err := p.Facts.DropFact(ctx, f.ID, f.Origin); err != nil {
 		return err
 	}
 	p.Log.Info("memory forgotten by an admin", "id", f.ID, "session", v.session.id)

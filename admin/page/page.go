@@ -92,18 +92,18 @@ func (p *Page) routes() {
 	for pattern, h := range map[string]handler{
 		"GET /{$}":               p.now,
 		"GET /live":              p.live,
-		"GET /turn":              p.turn,
+		"GET /turn":              atPlace(p.turn),
 		"GET /talk":              p.places,
-		"GET /talk/place":        p.talk,
-		"POST /talk/open":        p.open,
-		"POST /talk/close":       p.close,
-		"GET /memories":          memories.memories,
+		"GET /talk/place":        atPlace(p.talk),
+		"POST /talk/open":        atPlace(p.open),
+		"POST /talk/close":       atPlace(p.close),
+		"GET /memories":          atAnyPlace(memories.memories),
 		"POST /memories":         memories.search,
 		"GET /memories/found":    memories.searchResults,
-		"GET /memories/one":      memories.memory,
-		"POST /memories/save":    memories.saveMemory,
-		"POST /memories/drop":    memories.dropMemory,
-		"POST /memories/merge":   memories.mergeMemory,
+		"GET /memories/one":      memories.withFact(memories.memory),
+		"POST /memories/save":    memories.withFact(memories.saveMemory),
+		"POST /memories/drop":    memories.withFact(memories.dropMemory),
+		"POST /memories/merge":   memories.withFact(memories.mergeMemory),
 		"GET /personas":          personas.personas,
 		"GET /personas/one":      personas.persona,
 		"POST /personas/preview": personas.saveOrPreview(false),
@@ -115,25 +115,21 @@ func (p *Page) routes() {
 		"GET /knowledge":         listPages{p}.lists("knowledge", "Knowledge", "/knowledge"),
 		"GET /reminders":         listPages{p}.lists("reminders", "Reminders", "/reminders"),
 		"GET /charts":            chartPage{p}.charts,
-		"GET /catalogue":         listPages{p}.catalogue,
-		"GET /settings":          p.settings,
+		"GET /catalogue":         atAnyPlace(listPages{p}.catalogue),
+		"GET /settings":          atAnyPlace(p.settings),
 		"GET /log":               logPage{p}.log,
 		"GET /log/live":          logPage{p}.live,
 		"GET /sessions":          p.sessions,
 		"POST /sessions/revoke":  p.revoke,
 		"POST /logout":           p.logout,
-		"POST /do":               p.do,
+		"POST /do":               atAnyPlace(p.do),
 	} {
 		p.mux.Handle(pattern, p.withSession(h))
 	}
 }
 
 // catalogue shows all actions and what turns them off, in one place, or in all places together with the plugins.
-func (p listPages) catalogue(v *visit) error {
-	place, err := v.optionalPlace(v.FormValue("place"))
-	if err != nil {
-		return err
-	}
+func (p listPages) catalogue(v *visit, place core.Path) (err error) {
 	var plugins []List
 	back := "/catalogue"
 	if !place.IsZero() {
@@ -151,11 +147,7 @@ func (p listPages) catalogue(v *visit) error {
 	})
 }
 
-func (p *Page) settings(v *visit) error {
-	place, err := v.optionalPlace(v.FormValue("place"))
-	if err != nil {
-		return err
-	}
+func (p *Page) settings(v *visit, place core.Path) error {
 	data := map[string]any{"Place": place, "All": p.Bot.Settings(core.Path{})}
 	if !place.IsZero() {
 		data["Here"] = p.Bot.Settings(place)

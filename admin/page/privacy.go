@@ -107,11 +107,7 @@ type opening struct {
 const maxReason = 500 // characters, as in the form
 
 // open opens a private place for openTime. The log and the page Sessions show that.
-func (p *Page) open(v *visit) error {
-	place, err := v.place(v.PostFormValue("place"))
-	if err != nil {
-		return err
-	}
+func (p *Page) open(v *visit, place core.Path) error {
 	reason := strings.TrimSpace(v.PostFormValue("reason"))
 	if len(reason) < 3 || utf8.RuneCountInString(reason) > maxReason {
 		return badRequest("Say in a few words why you must read this private conversation.")
@@ -128,11 +124,7 @@ func (p *Page) open(v *visit) error {
 	return v.redirect("/talk/place", "place", place.String())
 }
 
-func (p *Page) close(v *visit) error {
-	place, err := v.place(v.PostFormValue("place"))
-	if err != nil {
-		return err
-	}
+func (p *Page) close(v *visit, place core.Path) error {
 	v.session.locked(func() { delete(v.session.opened, place) })
 	return v.redirect("/talk")
 }

@@ -276,20 +276,25 @@ func (v *visit) redirect(path string, query ...string) error {
 	return nil
 }
 
-// optionalPlace parses the place of a request; the zero Path if it names none.
-func (v *visit) optionalPlace(text string) (path core.Path, err error) {
-	if text != "" {
-		path, err = v.place(text)
+// atPlace calls h with the place of a visit.
+func atPlace(h func(v *visit, place core.Path) error) handler {
+	return func(v *visit) error {
+		place, err := core.ParsePath(v.FormValue("place"))
+		if err != nil {
+			return badRequest("That is not a place.")
+		}
+		return h(v, place)
 	}
-	return path, err
 }
 
-func (v *visit) place(text string) (core.Path, error) {
-	path, err := core.ParsePath(text)
-	if err != nil {
-		return path, badRequest("That is not a place.")
+// atAnyPlace is atPlace for visits that need not name a place; then h gets the zero Path.
+func atAnyPlace(h func(v *visit, place core.Path) error) handler {
+	return func(v *visit) error {
+		if v.FormValue("place") == "" {
+			return h(v, core.Path{})
+		}
+		return atPlace(h)(v)
 	}
-	return path, nil
 }
 
 // cookieOf returns the name of the session cookie. It contains the port, because browsers share cookies between the
@@ -351,15 +356,11 @@ var buttonCommands = map[string]bool{
 }
 
 // do executes the command of a button. The next page shows its answer, or why it was refused.
-func (p *Page) do(v *visit) error {
+func (p *Page) do(v *visit, place core.Path) error {
 	name := v.PostFormValue("command")
 	quotes, known := buttonCommands[name]
 	if !known {
 		return badRequest("No button does that.")
-	}
-	place, err := v.optionalPlace(v.PostFormValue("place"))
-	if err != nil {
-		return err
 	}
 	if quotes {
 		if err := p.mustBeOpen(v, place); err != nil {

@@ -151,11 +151,7 @@ type turnView struct {
 }
 
 // turn is the prompt inspector.
-func (p *Page) turn(v *visit) error {
-	place, err := v.place(v.URL.Query().Get("place"))
-	if err != nil {
-		return err
-	}
+func (p *Page) turn(v *visit, place core.Path) error {
 	seq, err := strconv.ParseUint(v.URL.Query().Get("seq"), 10, 64)
 	if err != nil {
 		return badRequest("That is not a turn.")
