@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,45 +26,30 @@ type edit struct {
 	Engine  string     // that answered last in it
 }
 
-func (p personaPages) editOf(id string) (edit, error) {
-	for _, f := range p.Personas.Files() {
-		if f.ID == id {
-			return edit{File: f, Was: f.Text}, nil
+// withPersona calls h with the persona of a visit, and with the text of its form if the persona can be edited.
+func (p personaPages) withPersona(h func(v *visit, e edit) error) handler {
+	return func(v *visit) error {
+		files := p.Personas.Files()
+		i := slices.IndexFunc(files, func(f File) bool { return f.ID == v.FormValue("id") })
+		if i < 0 {
+			return userError{http.StatusNotFound, "This persona is no longer in the configuration."}
 		}
+		e := edit{File: files[i], Was: files[i].Text}
+		if e.Editable && v.PostForm.Has("text") {
+			e.Text, e.Was = normalizeLines(v.PostFormValue("text")), normalizeLines(v.PostFormValue("was"))
+		}
+		who, err := p.Personas.Preview(e.ID, e.Text)
+		if err != nil {
+			e.Fault = err.Error()
+		} else {
+			e.Preview = &who
+		}
+		return h(v, e)
 	}
-	return edit{}, userError{http.StatusNotFound, "This persona is no longer in the configuration."}
 }
 
-func (p personaPages) persona(v *visit) error {
-	e, err := p.editOf(v.URL.Query().Get("id"))
-	if err != nil {
-		return err
-	}
-	p.preview(&e)
+func (p personaPages) persona(v *visit, e edit) error {
 	return p.show(v, "persona", "Persona", "/personas", e)
-}
-
-// preview parses the text, and sets Preview or Fault.
-func (p personaPages) preview(e *edit) {
-	who, err := p.Personas.Preview(e.ID, e.Text)
-	if err != nil {
-		e.Fault = err.Error()
-		return
-	}
-	e.Preview = &who
-}
-
-// posted returns the persona of a form, with the form's text if the persona can be edited.
-func (p personaPages) posted(v *visit) (edit, error) {
-	e, err := p.editOf(v.PostFormValue("id"))
-	if err != nil {
-		return e, err
-	}
-	if e.Editable {
-		e.Text, e.Was = normalizeLines(v.PostFormValue("text")), normalizeLines(v.PostFormValue("was"))
-	}
-	p.preview(&e)
-	return e, nil
 }
 
 // normalizeLines replaces the line ends of a form's text by those of files.
@@ -71,11 +57,8 @@ func normalizeLines(text string) string { return strings.ReplaceAll(text, "\r\n"
 
 // saveOrPreview shows the persona of a form, with its faults. If save is set, it first saves a valid one.
 func (p personaPages) saveOrPreview(save bool) handler {
-	return func(v *visit) error {
-		e, err := p.posted(v)
+	return p.withPersona(func(v *visit, e edit) error {
 		switch {
-		case err != nil:
-			return err
 		case !e.Editable:
 			return badRequest("This persona is not a text file, and cannot be edited here.")
 		case save && e.Fault == "":
@@ -86,8 +69,8 @@ func (p personaPages) saveOrPreview(save bool) handler {
 			}
 			e.Fault = err.Error()
 		}
-		return p.show(v, "persona", "Persona", "/personas", e)
-	}
+		return p.persona(v, e)
+	})
 }
 
 func (p personaPages) importPersona(v *visit) error {
@@ -112,11 +95,7 @@ func (p personaPages) importPersona(v *visit) error {
 	return v.redirect("/personas/one", "id", id)
 }
 
-func (p personaPages) removePersona(v *visit) error {
-	e, err := p.editOf(v.PostFormValue("id"))
-	if err != nil {
-		return err
-	}
+func (p personaPages) removePersona(v *visit, e edit) error {
 	if err := p.Personas.Remove(e.ID); err != nil {
 		return badRequest("Not removed: " + err.Error())
 	}
@@ -141,11 +120,7 @@ const (
 )
 
 // tryPersona lets an engine answer as the edited persona. The form holds the conversation, which is not stored.
-func (p personaPages) tryPersona(v *visit) error {
-	e, err := p.posted(v)
-	if err != nil {
-		return err
-	}
+func (p personaPages) tryPersona(v *visit, e edit) error {
 	said, answers := v.PostForm["said"], v.PostForm["answer"]
 	for i := range min(len(said), len(answers)) {
 		e.Talk = append(e.Talk, Exchange{normalizeLines(said[i]), normalizeLines(answers[i])})
@@ -160,10 +135,11 @@ func (p personaPages) tryPersona(v *visit) error {
 		defer cancel()
 		c := http.NewResponseController(v.w) // the server's limits are for pages that need no model
 		_, _ = c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Now().Add(tryTime+streamWrite))
+		var err error
 		last := &e.Talk[len(e.Talk)-1]
 		if last.Answer, e.Engine, err = p.Personas.Try(ctx, e.ID, e.Text, e.Talk); err != nil {
 			last.Answer, e.Fault = "", "No engine answered: "+err.Error()
 		}
 	}
-	return p.show(v, "persona", "Persona", "/personas", e)
+	return p.persona(v, e)
 }
