@@ -157,11 +157,8 @@ func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	if size > maxRequest {
 		return r, given, fmt.Errorf("a command of %d bytes", size)
 	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(c, body); err != nil {
-		return r, given, err
-	}
-	return r, given, json.Unmarshal(body, &r)
+	err = json.NewDecoder(io.LimitReader(c, int64(size))).Decode(&r)
+	return r, given, err
 }
 
 func parseFiles(rights []byte) (given []*os.File, err error) {
