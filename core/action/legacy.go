@@ -109,14 +109,12 @@ func (c *converter) addPayloads(raw json.RawMessage) {
 
 // addFields reads fields: a list of names or of objects with a name, or an object of hints by name.
 func (c *converter) addFields(raw json.RawMessage, required bool) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		o, _ := schema.DecodeObject(raw)
-		for _, m := range o {
-			c.addField(m.Key, m.Value, required)
-		}
-		return
+	o, _ := schema.DecodeObject(raw)
+	for _, m := range o {
+		c.addField(m.Key, m.Value, required)
 	}
+	var list []json.RawMessage
+	_ = json.Unmarshal(raw, &list) // after an error, there are none
 	for _, e := range list {
 		var f struct{ Name string }
 		if json.Unmarshal(e, &f.Name) == nil {
@@ -148,26 +146,20 @@ func (c *converter) addField(name string, hint json.RawMessage, required bool) {
 // addHint adds a hint to a field's schema: the name of a type, a description, or an object of both.
 func addHint(field map[string]any, raw json.RawMessage) {
 	v, _ := schema.Decode(raw)
-	switch v := v.(type) {
-	case string:
-		t, _ := schema.TypeName(v)
-		if t != "" {
-			field["type"] = t
-		} else if v != "" {
-			field["description"] = v
+	text, _ := v.(string)
+	hints, _ := v.(map[string]any)
+	for _, k := range []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"} {
+		if hints[k] != nil {
+			field[k] = hints[k]
 		}
-	case map[string]any:
-		hints := []string{"description", "enum", "default", "items", "minimum", "maximum", "format", "example"}
-		for _, k := range hints {
-			if v[k] != nil {
-				field[k] = v[k]
-			}
-		}
-		name, _ := v["type"].(string)
-		t, _ := schema.TypeName(name)
-		if t != "" {
-			field["type"] = t
-		}
+	}
+	name, _ := hints["type"].(string)
+	t, _ := schema.TypeName(cmp.Or(text, name))
+	switch {
+	case t != "":
+		field["type"] = t
+	case text != "":
+		field["description"] = text
 	}
 }
 
