@@ -190,11 +190,9 @@ func Prose(text string) (prose string, ok bool) {
 	}
 	isSaid := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) && r > 0xFF }
 	switch {
-	case text == "" || len(text) > maxProse || machinePattern().MatchString(text) || privatePattern().MatchString(text):
-		return "", false
-	case text[0] == '<' && text[len(text)-1] == '>': // a page, or a tag of some tool
-		return "", false
-	case llm.Unthink(text) != text, !strings.ContainsFunc(text, isSaid):
+	case text == "", len(text) > maxProse, machinePattern().MatchString(text), privatePattern().MatchString(text),
+		text[0] == '<' && text[len(text)-1] == '>', // a page, or a tag of some tool
+		llm.Unthink(text) != text, !strings.ContainsFunc(text, isSaid):
 		return "", false
 	}
 	return text, true

@@ -89,15 +89,11 @@ func structOf(t reflect.Type, parents []reflect.Type) Object {
 			required = append(required, name)
 		}
 	}
-	s := OfType("object")
+	s := ClosedObject(properties, false, required...)
 	if title != "" {
-		s = s.With("title", title)
+		s = slices.Insert(s, 1, Member{"title", encode(title)}) // after the type
 	}
-	s = s.With("properties", properties)
-	if required != nil {
-		s = s.With("required", required)
-	}
-	return s.With("additionalProperties", false)
+	return s
 }
 
 // fieldOf returns the schema of a field's type with the keywords of its tags.
