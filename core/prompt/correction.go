@@ -63,13 +63,14 @@ func (c Correction) Request() llm.Request {
 }
 
 func (c *Correction) message() string {
+	asked, _ := c.Prompt.parts.said()
 	w := new(writer)
 	w.open('{')
 	w.object("system_message")
 	w.text("type", "error")
 	w.text("message", c.faults())
 	w.text("your_reply", cut(c.reply(), replyQuote))
-	w.text("original_user_message", cut(c.Prompt.parts.words(), messageQuote))
+	w.text("original_user_message", cut(asked, messageQuote))
 	w.object("attempted_actions")
 	for i := range c.Actions {
 		a := &c.Actions[i]

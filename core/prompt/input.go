@@ -17,14 +17,15 @@ func (p *Parts) input(w *writer, l llm.Limits) {
 	w.text("type", p.inputType(last))
 	w.text("interface", p.Interface)
 	w.object("payload")
-	w.slot("text", p.words(), false)
-	w.foreign(last.Message.Path, p.foreign())
+	text, foreign := p.said()
+	w.slot("text", text, false)
+	w.foreign(last.Message.Path, foreign)
 	w.eventDetails(&last.Event)
-	said := "text"
+	source := "text"
 	if last.Message.Voice {
-		said = "voice"
+		source = "voice"
 	}
-	w.text("input_source", said)
+	w.text("input_source", source)
 	w.heard(&last.Message)
 	p.source(w, &last.Message)
 	w.time("timestamp", last.Message.Time)
@@ -62,33 +63,22 @@ func (p *Parts) several() bool {
 // last returns the newest entry that the turn answers.
 func (p *Parts) last() *core.Entry { return &p.Messages[len(p.Messages)-1] }
 
-// textMessages returns the messages whose text is the text of the input: all if one person wrote them; else only the
-// last, and the list of messages holds the others.
-func (p *Parts) textMessages() []core.Entry {
+// said returns the text of the input, and the parts that its author did not write: of all messages if one person wrote
+// them; else only of the last, and the list of messages holds the others.
+func (p *Parts) said() (text string, foreign []core.Foreign) {
+	list := p.Messages
 	if p.several() {
-		return p.Messages[len(p.Messages)-1:]
+		list = list[len(list)-1:]
 	}
-	return p.Messages
-}
-
-func (p *Parts) words() string {
-	list := p.textMessages()
 	lines := make([]string, 0, len(list))
 	for i := range list {
-		if list[i].Message.Text != "" {
-			lines = append(lines, list[i].Message.Text)
+		m := &list[i].Message
+		if m.Text != "" {
+			lines = append(lines, m.Text)
 		}
+		foreign = append(foreign, m.Foreign...)
 	}
-	return strings.Join(lines, "\n")
-}
-
-// foreign returns the parts of those messages that their author did not write.
-func (p *Parts) foreign() (all []core.Foreign) {
-	list := p.textMessages()
-	for i := range list {
-		all = append(all, list[i].Message.Foreign...)
-	}
-	return all
+	return strings.Join(lines, "\n"), foreign
 }
 
 // foreign writes texts that the author of a message did not write, each with what is known about its own author.

@@ -215,7 +215,8 @@ func checkReduction(t *testing.T, p Parts, full, got *Prompt, limit int) shape {
 	case len(s.Context.Recent) > 0 && recent > 0 && wasted(p, s, limit, limit-got.chars()-textSize(p.plan())):
 		t.Error("more of history_recent was cut than needed")
 	}
-	if own, _ := s.Input.Payload["text"].(string); own != whole(p.words()) {
+	said, _ := p.said()
+	if own, _ := s.Input.Payload["text"].(string); own != whole(said) {
 		if !marked(own) || !context {
 			t.Errorf("the input's text was changed: %.80q", own)
 		}
