@@ -116,11 +116,7 @@ type StepResult struct {
 func (r *Runtime) Execute(ctx context.Context, j Job) ([]StepResult, error) {
 	e := r.begin(j, len(j.Plan.Steps))
 	tried := make([]bool, len(j.Plan.Steps))
-	for range tried {
-		i := e.nextStep(tried)
-		if i < 0 {
-			break
-		}
+	for i := e.nextStep(tried); i >= 0; i = e.nextStep(tried) {
 		var err error
 		if j.Plan.Steps[i].Unit == "" {
 			tried[i] = true
