@@ -25,15 +25,12 @@ func (p *Page) places(v *visit) error {
 	total := 0
 	err := p.withPrivacy(v, func(view core.View, e *privacyFilter) error {
 		heads, err := view.Places(core.Path{})
-		if err != nil {
-			return err
-		}
 		sorting.SortStable(heads, func(a, b core.Head) int { return b.Time.Compare(a.Time) })
 		total = len(heads)
 		for _, h := range heads[:min(len(heads), maxPlaces)] {
 			list = append(list, placeRow{h, e.isPrivate(h.Path), e.isClosed(h.Path)})
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err

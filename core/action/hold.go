@@ -263,9 +263,9 @@ func (d *Definition) choices(name string) (labels []string) {
 	}
 	values, _ := p["enum"].([]any)
 	for _, v := range values {
-		label := strings.Trim(string(core.JSON(v)), `"`)
-		if text, ok := v.(string); ok {
-			label = text
+		label, ok := v.(string)
+		if !ok {
+			label = string(core.JSON(v))
 		}
 		if len(label) > maxChoice || shown(label) != label {
 			return nil
