@@ -111,40 +111,32 @@ func (p memoryPages) visible(v *visit) (see []core.Path, err error) {
 	return see, err
 }
 
-// openFact returns the memory of the visit's id and origin, which must not be closed, or core.ErrUnknown.
-func (p memoryPages) openFact(v *visit) (f core.Fact, err error) {
-	var at core.Path
-	if err := at.UnmarshalText([]byte(v.FormValue("place"))); err != nil {
-		return f, badRequest("There is no such memory.")
-	}
-	if err := p.mustBeOpen(v, at); err != nil {
-		return f, err
-	}
-	for l := (core.FactPage{Below: at, N: 500}); ; {
-		facts, next, err := p.Bot.Listing(v.Context(), l)
-		if err != nil {
-			return f, err
-		}
-		i := slices.IndexFunc(facts, func(f core.Fact) bool { return f.ID == v.FormValue("id") && f.Origin == at })
-		switch {
-		case i >= 0:
-			return facts[i], nil
-		case next == "":
-			return f, core.ErrUnknown
-		}
-		l.Before = next
-	}
-}
-
-// withFact calls h with the memory of a visit, and with a context of the epoch before the memory was read.
+// withFact calls h with the memory of a visit, whose origin must not be closed, and with a context of the epoch before
+// the memory was read.
 func (p memoryPages) withFact(h func(ctx context.Context, v *visit, f core.Fact) error) handler {
 	return func(v *visit) error {
 		ctx := epochs.With(v.Context(), p.Facts.Epoch())
-		f, err := p.openFact(v)
-		if err != nil {
+		var at core.Path
+		if err := at.UnmarshalText([]byte(v.FormValue("place"))); err != nil {
+			return badRequest("There is no such memory.")
+		}
+		if err := p.mustBeOpen(v, at); err != nil {
 			return err
 		}
-		return h(ctx, v, f)
+		for l := (core.FactPage{Below: at, N: 500}); ; {
+			facts, next, err := p.Bot.Listing(ctx, l)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(facts, func(f core.Fact) bool { return f.ID == v.FormValue("id") && f.Origin == at })
+			switch {
+			case i >= 0:
+				return h(ctx, v, facts[i])
+			case next == "":
+				return core.ErrUnknown
+			}
+			l.Before = next
+		}
 	}
 }
 
