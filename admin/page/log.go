@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strings"
@@ -29,15 +30,15 @@ func (f logFilter) shows(l *admin.Line) bool {
 	return inRoom && l.Level >= least
 }
 
-func filterOf(v *visit) (logFilter, error) {
-	f := logFilter{v.URL.Query().Get("room"), v.URL.Query().Get("level")}
-	if f.Level == "" {
-		f.Level = levels()[0]
+// filtered calls h with the filter of a visit.
+func filtered(h func(v *visit, f logFilter) error) handler {
+	return func(v *visit) error {
+		f := logFilter{v.FormValue("room"), cmp.Or(v.FormValue("level"), levels()[0])}
+		if !slices.Contains(levels(), f.Level) {
+			return badRequest("That is not a level of the log.")
+		}
+		return h(v, f)
 	}
-	if !slices.Contains(levels(), f.Level) {
-		return f, badRequest("That is not a level of the log.")
-	}
-	return f, nil
 }
 
 type shownLine struct {
@@ -75,11 +76,7 @@ func shownValues(l *admin.Line) (list []admin.Value) {
 	return list
 }
 
-func (p logPage) log(v *visit) error {
-	f, err := filterOf(v)
-	if err != nil {
-		return err
-	}
+func (p logPage) log(v *visit, f logFilter) error {
 	lines, _ := p.linesAfter(0, f)
 	return p.show(v, "log", "Log", "/log", map[string]any{
 		"Lines": lines, "Rooms": options(p.Bot.Rooms(), f.Room), "Levels": options(levels(), f.Level),
@@ -100,11 +97,7 @@ func options(values []string, chosen string) (list []option) {
 
 // live sends the lines of the page by a server-sent event, because some may be newer than the page, and then each
 // new line, until the browser disconnects or its session ends.
-func (p logPage) live(v *visit) error {
-	f, err := filterOf(v)
-	if err != nil {
-		return err
-	}
+func (p logPage) live(v *visit, f logFilter) error {
 	first, last := true, uint64(0)
 	return p.follow(v, logEvery, func() (events string) {
 		var lines []shownLine
