@@ -321,5 +321,5 @@ func (r *Rollback) payload(input, output json.RawMessage) (any, error) {
 	if missing != "" {
 		return nil, core.Errorf(core.Invalid, "it cannot be undone: the call has no %s", missing)
 	}
-	return v, nil
+	return schema.Decode(core.JSON(v)) // a copy: the same object may be in v several times
 }

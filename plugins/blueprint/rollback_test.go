@@ -17,7 +17,8 @@ import (
 // and with another key. A call that cannot be undone says why, when the file is read or later.
 func TestRollback(t *testing.T) {
 	const cancel = `{"name":"cancel","inputSchema":{"type":"object","required":["booking"],` +
-		`"properties":{"booking":{"type":"integer"},"of":{"type":"array"},"why":{"type":"string","default":"undone"}}}}`
+		`"properties":{"booking":{"type":"integer"},"of":{"type":"array"},"why":{"type":"string","default":"undone"},` +
+		`"to":{"type":"object","properties":{"n":{"type":"integer","default":1}}}}}}`
 	booking := func(rollback string) string {
 		return `{"name":"book","inputSchema":{"type":"object"},"rollback":` + rollback + `}`
 	}
@@ -25,6 +26,10 @@ func TestRollback(t *testing.T) {
 		{
 			rollback: `{"tool":"cancel","input":{"booking":"$output.made.0.id","of":["$input.who","$1"]}}`,
 			output:   `{"made":[{"id":7}]}`, want: `{"booking":7,"of":["Jay","$1"],"why":"undone"}`,
+		},
+		{ // the default for one use of a value does not change the other
+			rollback: `{"tool":"cancel","input":{"booking":"$output.id","of":["$output.x"],"to":"$output.x"}}`,
+			output:   `{"id":7,"x":{}}`, want: `{"booking":7,"of":[{}],"to":{"n":1},"why":"undone"}`,
 		},
 		{rollback: `{"tool":"cancel","input":{"booking":"$output.id"}}`, output: `{}`, fault: "the call has no $output.id"},
 		{rollback: `{"tool":"cancel","input":{"booking":"$output.id"}}`, output: `{"id":"x"}`, fault: "for cancel, the value"},
