@@ -41,7 +41,8 @@ const (
 	pairedKey  = "paired"
 	codeKey    = "code "
 	codeLength = 8
-	maxName    = 60 // characters of a name that admins see
+	maxName    = 60  // characters of a name that admins see
+	maxDropped = 100 // expired codes that are removed at once
 )
 
 // Plugin is the plugin. Safe for concurrent use.
@@ -153,7 +154,9 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		return ""
 	}
 	if v == nil || v.code == "" || v.Until.Before(now) {
-		p.drop(ctx, v)
+		if v != nil {
+			p.drop(ctx, v)
+		}
 		var err error
 		v, err = p.newCode(ctx, person, m.Author.Name)
 		if err != nil {
@@ -168,14 +171,23 @@ func (p *Plugin) invite(ctx context.Context, person core.Path, m *core.Message) 
 		". When it is confirmed, write to me again."
 }
 
-// newCode makes a code for a user. It returns nil if too many codes are open. The caller holds mu.
+// newCode makes a code for a user, and removes expired ones. It returns nil if too many codes are open. The caller
+// holds mu.
 func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*invitation, error) {
+	open := 0
+	var expired []*invitation
 	for _, v := range p.codes {
-		if v.Until.Before(p.Clock()) {
-			p.drop(ctx, v)
+		switch {
+		case !v.Until.Before(p.Clock()):
+			open++
+		case len(expired) < maxDropped:
+			expired = append(expired, v)
 		}
 	}
-	if len(p.codes) >= p.config.Open {
+	if len(expired) > 0 {
+		p.drop(ctx, expired...)
+	}
+	if open >= p.config.Open {
 		return nil, nil
 	}
 	code := rand.Text()[:codeLength]
@@ -189,23 +201,25 @@ func (p *Plugin) newCode(ctx context.Context, person core.Path, name string) (*i
 	return v, nil
 }
 
-// of returns the code of a user, or nil. The caller holds mu.
-func (p *Plugin) of(person core.Path) *invitation {
+// of returns the code of a user, or nil; if there are expired ones, too, the one that is valid longest. The caller
+// holds mu.
+func (p *Plugin) of(person core.Path) (latest *invitation) {
 	for _, v := range p.codes {
-		if v.Person == person {
-			return v
+		if v.Person == person && (latest == nil || v.Until.After(latest.Until)) {
+			latest = v
 		}
 	}
-	return nil
+	return latest
 }
 
-// drop removes a code; nil is ignored. The caller holds mu.
-func (p *Plugin) drop(ctx context.Context, v *invitation) {
-	if v == nil {
-		return
+// drop removes codes. The caller holds mu.
+func (p *Plugin) drop(ctx context.Context, codes ...*invitation) {
+	var items []core.Item
+	for _, v := range codes {
+		delete(p.codes, v.hash)
+		items = append(items, values.New(core.Path{}, codeKey+v.hash, nil))
 	}
-	delete(p.codes, v.hash)
-	if err := values.Put(ctx, p.Items, core.Path{}, codeKey+v.hash, nil); err != nil {
+	if err := p.Items.PutAll(ctx, items...); err != nil {
 		p.Log.Warn("an old code is not removed from the store", "err", err)
 	}
 }
@@ -313,7 +327,7 @@ func (p *Plugin) Erase(ctx context.Context, person core.Path) error {
 		}
 	}
 	if err := p.Items.PutAll(ctx, items...); err != nil {
-		return err
+		return fmt.Errorf("pairing: %w", err)
 	}
 	maps.DeleteFunc(p.codes, func(_ string, v *invitation) bool { return v.Person == person })
 	delete(p.paired, person)

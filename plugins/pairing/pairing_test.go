@@ -3,9 +3,11 @@ package pairing
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"synthbot/core"
 	"synthbot/core/gate"
+	"synthbot/core/values"
 	"synthbot/plugins/plugintest"
 )
 
@@ -80,6 +82,31 @@ func TestExpired(t *testing.T) {
 		if want := map[bool]int{false: 1}[erase]; err != nil || len(items) != want {
 			t.Errorf("got %v, %v, want %d items", items, err, want)
 		}
+	}
+}
+
+// TestManyExpired checks that many expired codes do not delay a new one, and that a valid code has precedence over
+// expired ones of the same user.
+func TestManyExpired(t *testing.T) {
+	s, jay := plugintest.NewHarness(t, "pairing"), core.MustPath("room/@user/jay")
+	stored := []core.Item{values.New(core.Path{}, codeKey+"valid", invitation{Person: jay, Until: s.Clock().Add(time.Hour)})}
+	for i := range 2 * maxDropped {
+		v := invitation{Person: jay, Until: s.Clock().Add(-time.Hour)}
+		stored = append(stored, values.New(core.Path{}, codeKey+strconv.Itoa(i), v))
+	}
+	if err := s.Items.PutAll(t.Context(), stored...); err != nil {
+		t.Fatal(err)
+	}
+	p := made(t, s, Config{Valid: 1e12, Open: 2})
+	if p.Judge(from("ann"), false).Reply == "" {
+		t.Error("expired codes count")
+	}
+	items, err := s.Items.List(t.Context(), core.Path{})
+	if err != nil || len(items) != maxDropped+2 {
+		t.Errorf("got %d items, %v, want %d", len(items), err, maxDropped+2)
+	}
+	if _, err := p.Pair(t.Context(), jay.String(), core.Path{}); err != nil {
+		t.Error(err)
 	}
 }
 
