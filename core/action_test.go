@@ -47,3 +47,16 @@ func TestSendsOn(t *testing.T) {
 		})
 	}
 }
+
+// TestPermissionRank: a permission that is unknown or does not depend on the rank is not granted to any user.
+func TestPermissionRank(t *testing.T) {
+	for p, want := range map[Permission]Rank{
+		PermissionEveryone: RankMember, PermissionModerators: RankModerator, PermissionAdmins: RankAdmin,
+		PermissionBot: RankBot, PermissionConcerned: RankBot, "": RankBot, "nobody": RankBot,
+	} {
+		r, ok := p.Rank()
+		if r != want || ok == (p == PermissionConcerned || p == "" || p == "nobody") {
+			t.Errorf("%q: got %d, %t", p, r, ok)
+		}
+	}
+}

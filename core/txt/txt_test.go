@@ -98,6 +98,13 @@ func TestIsName(t *testing.T) {
 	}
 }
 
+func TestLabels(t *testing.T) {
+	got := Labels([]string{"Tea ", "", "\n", "tea", "GREEN\ntea", "éééééé"}, 5)
+	if want := []string{"tea", "gree…", "éééé…"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestHasVisible: a text of blank or invisible characters is empty.
 func TestHasVisible(t *testing.T) {
 	for text, want := range map[string]bool{
