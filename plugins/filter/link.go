@@ -27,6 +27,7 @@ func parseHost(text string) (string, error) {
 // hosts is a set of hosts, each with all below it.
 type hosts map[string]bool
 
+// newHosts makes a set of hosts that were checked.
 func newHosts(list []string) hosts {
 	h := make(hosts, len(list))
 	for _, text := range list {

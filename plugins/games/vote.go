@@ -80,6 +80,7 @@ func readVote(text string, there []poll) (number int, choices []string) {
 	return number, fields
 }
 
+// cast counts a user's vote, which replaces their earlier one.
 func (p *Plugin) cast(ctx context.Context, place core.Path, id string, number int, choices []string) (poll, []string,
 	error) {
 	p.mu.Lock()

@@ -93,8 +93,10 @@ func participle(kind string) string {
 	return wasMuted
 }
 
+// detailKey is the key of the detail under the user's path.
 func (h *hold) detailKey() string { return holdKey + h.kind + " " + h.scope.String() }
 
+// key is the key of the item without a path.
 func (h *hold) key() string { return holdKey + h.digest + " " + h.kind + " " + h.scope.String() }
 
 func parseHoldKey(key string) (h hold, ok bool) {
@@ -172,6 +174,7 @@ func (a *actor) scope(onlyHere bool) (core.Path, error) {
 	return a.Path.Group(), nil
 }
 
+// mayLift reports whether the actor may see and lift a hold.
 func (a *actor) mayLift(h *hold) bool {
 	return a.isAdmin() || !a.Private && h.scope.Within(a.Path.Group()) || a.Private && h.scope == a.Path
 }

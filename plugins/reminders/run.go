@@ -292,6 +292,7 @@ func (p *Plugin) schedule(ctx context.Context, due time.Time, at pointer, others
 	return nil
 }
 
+// entries returns the entries of an hour, in order.
 func (p *Plugin) entries(ctx context.Context, hour string) (list []entry, err error) {
 	items, err := p.host.Items.List(ctx, hourPath(hour))
 	if err != nil {
