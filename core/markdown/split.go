@@ -174,19 +174,20 @@ func (f *fence) closing() string { return "\n" + f.lead + f.mark }
 // opensFence reads a line that opens a code block, perhaps after quote marks and list marks. It returns nil for other
 // lines.
 func opensFence(line string) *fence {
-	m := fenceLine().FindStringSubmatch(line)
-	if m == nil {
+	before := itemLead().FindString(line)
+	body := line[len(before):]
+	mark := body[:fenceSize(body)]
+	info := strings.TrimSpace(body[len(mark):])
+	if mark == "" || mark[0] == '`' && strings.Contains(info, "`") {
 		return nil
 	}
-	return &fence{
-		lead: itemMark().ReplaceAllLiteralString(m[1], " "), mark: m[2] + m[4], info: strings.TrimSpace(m[3] + m[5]),
-	}
+	return &fence{lead: itemMark().ReplaceAllLiteralString(before, " "), mark: mark, info: info}
 }
 
 func (f *fence) closes(line string) bool {
 	lead, body := leading(line)
-	body = strings.TrimSpace(body)
-	return len(body) >= len(f.mark) && strings.Trim(body, f.mark[:1]) == "" &&
+	size := fenceSize(body)
+	return size >= len(f.mark) && body[0] == f.mark[0] && strings.TrimSpace(body[size:]) == "" &&
 		indentation(lead) <= indentation(f.lead)+3
 }
 
@@ -218,14 +219,23 @@ func (f *fence) unindent(rest string) (string, *fence) {
 
 // List marks count as spaces.
 var (
-	fenceLine = txt.Pattern("^((?:[ \\t>]|(?:[-*+]|\\d{1,9}[.)]) )*)(?:(`{3,})([^`]*)|(~{3,})(.*))$")
-	itemMark  = txt.Pattern(`[^ \t>]`)
+	itemLead = txt.Pattern(`^([ \t>]|([-*+]|\d{1,9}[.)]) )*`)
+	itemMark = txt.Pattern(`[^ \t>]`)
 )
 
 // leading cuts a line into its indentation and quote marks, and its text.
 func leading(line string) (before, body string) {
 	body = strings.TrimLeft(line, " \t>")
 	return line[:len(line)-len(body)], body
+}
+
+// fenceSize counts the backticks or tildes at the start of s. It returns 0 if they are too few for a fence.
+func fenceSize(s string) int {
+	n := max(len(s)-len(strings.TrimLeft(s, "`")), len(s)-len(strings.TrimLeft(s, "~")))
+	if n < 3 {
+		return 0
+	}
+	return n
 }
 
 // indentation returns how many characters of a lead follow its last quote mark.

@@ -40,6 +40,7 @@ func TestSplit(t *testing.T) {
 		"last line":   {"```\nabcdefgh\nijklmnop\n```", 22, []string{"```\nabcdefgh\n```", "```\nijklmnop\n```"}},
 		"unclosed":    {"```\none\ntwo\nthree", 16, []string{"```\none\ntwo\n```", "```\nthree"}},
 		"quoted code": {"> ```\n> one\n> two\n> three\n> ```\nbye", 24, []string{"> ```\n> one\n> two\n> ```", "> ```\n> three\n> ```\nbye"}},
+		"no fence":    {"```\none\n\u00a0```\nthree\n```", 18, []string{"```\none\n\u00a0```\n```", "```\nthree\n```"}},
 		"code in list": {"1. a\n    ```js\n    one()\n    two()\n    ```", 36,
 			[]string{"1. a\n    ```js\n    one()\n    ```", "```js\ntwo()\n```"}},
 		"tiny limit":  {"```go\na\nb\n```", 6, []string{"```go", "a\nb", "```"}},

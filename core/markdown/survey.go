@@ -81,12 +81,12 @@ func (v *survey) textLine(start int, line string) {
 	opened := opensFence(line)
 	switch {
 	case start == 0 || v.title: // a part must not end with a title
-	case v.ended || opened != nil || title().MatchString(line):
+	case v.ended || opened != nil || isTitle(line):
 		v.offer(atParagraph, v.text, start)
 	default:
 		v.offer(atLine, v.text, start)
 	}
-	v.ended, v.title = false, title().MatchString(line)
+	v.ended, v.title = false, isTitle(line)
 	v.text = start + len(line)
 	if opened != nil {
 		v.fence, v.code = opened, v.text+1
@@ -198,7 +198,11 @@ func (v *survey) cutAnywhere() cutPoint {
 	return cutPoint{end: at, next: at, fence: f}
 }
 
-var title = txt.Pattern(`^[ >]*#{1,6} `)
+func isTitle(line string) bool {
+	line = strings.TrimLeft(line, " >")
+	level := len(line) - len(strings.TrimLeft(line, "#"))
+	return level > 0 && level <= 6 && strings.HasPrefix(line[level:], " ")
+}
 
 // styles follows, roughly, the markup that a cut inside of a line would break.
 type styles struct {
