@@ -226,7 +226,7 @@ func (s *screen) layout(editing bool) (l layout) {
 		}
 		at += len(g)
 		c := cell{text: g, width: txt.Columns(g)}
-		if s.hidden {
+		if s.hidden && g != "\n" {
 			c.text, c.width = "*", 1
 		}
 		text = append(text, c)
