@@ -100,7 +100,7 @@ func (r renderer) block(b markdown.Block, columns int) []string {
 	case markdown.Table:
 		return r.table(b, columns)
 	case markdown.Rule:
-		return []string{r.styled(dim, strings.Repeat("─", min(columns, 40)))}
+		return []string{r.styled(dim, strings.Repeat("─", min(max(columns, 1), 40)))}
 	}
 	return r.wrapped(r.flow(b.Inlines, 0), columns)
 }

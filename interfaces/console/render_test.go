@@ -96,6 +96,7 @@ func TestColumns(t *testing.T) {
 func FuzzSpoken(f *testing.F) {
 	f.Add("# a\n- [x] **b**\n> c\n```d\ne\x1b[2J\n```\n|f|\n|-|\n|g|\n[h](i) ![j](k) ~~l~~ &#27;[2J", uint8(20))
 	f.Add(strings.Repeat("> - 猫猫猫 ", 40), uint8(3))
+	f.Add("> > > ---", uint8(4))
 	f.Fuzz(func(t *testing.T, source string, columnCount uint8) {
 		c := New(Options{In: strings.NewReader(""), Out: io.Discard, PersonaName: "A"})
 		got := c.render(source, int(columnCount))
