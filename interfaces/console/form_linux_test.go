@@ -123,10 +123,10 @@ func TestForm(t *testing.T) {
 	f.Shows("Which one? the third", "Which one? a second")
 
 	f.ask(Question{Title: "The token?", Hidden: true})
-	f.Press("s3cret")
-	f.Contains("> ******")
+	f.Press("s3\x1b\rcret")
+	f.Contains("> **\n****")
 	f.Press("\r")
-	f.wantAnswer("s3cret<nil>")
+	f.wantAnswer("s3\ncret<nil>")
 	f.Shows("Which one? the third", "Which one? a second", "The token? (given)")
 	if strings.Contains(f.Written(), "s3c") {
 		t.Errorf("the hidden answer was shown: %q", f.Written())
