@@ -219,7 +219,8 @@ func (l layout) text() string {
 // higher than the terminal is cropped to the rows around the cursor.
 func (s *screen) layout(editing bool) (l layout) {
 	columns, height := s.console.size()
-	text, cursor, at := cells(s.prompt, promptStyle), -1, 0
+	cursor, at := -1, 0
+	text := slices.Grow(cells(s.prompt, promptStyle), len(s.edit.text)+1)
 	for g := range txt.Graphemes(s.edit.text) {
 		if at == s.edit.pos {
 			cursor = len(text)
