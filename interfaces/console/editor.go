@@ -119,7 +119,8 @@ func (e *editor) nextGrapheme() int {
 
 func (e *editor) wordBefore() int {
 	s := strings.TrimRightFunc(e.text[:e.pos], unicode.IsSpace)
-	return strings.LastIndexFunc(s, unicode.IsSpace) + 1
+	isLetter := func(r rune) bool { return !unicode.IsSpace(r) }
+	return len(strings.TrimRightFunc(s, isLetter))
 }
 
 func (e *editor) wordAfter() int {

@@ -130,6 +130,7 @@ func TestTerminalEditing(t *testing.T) {
 		"delete":           {"abbc\x1b[D\x1b[D\x1b[3~", "abc", 7},
 		"ctrl-d deletes":   {"abbc\x02\x02\x04", "abc", 7},
 		"kill and yank":    {"one two\x17\x01\x19", "twoone", 8},
+		"wide space":       {"one\u00a0two\x17x", "one\u00a0x", 10},
 		"kill right":       {"abc\x02\x02\x0b", "a", 6},
 		"kill left":        {"abc\x02\x15", "c", 5},
 		"words":            {"one two\x1b[1;5D\x1b[1;3DX\x1bfY", "XoneY two", 10},
