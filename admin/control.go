@@ -157,7 +157,10 @@ func readRequest(c *net.UnixConn) (r Request, given []*os.File, err error) {
 	if size > maxRequest {
 		return r, given, fmt.Errorf("a command of %d bytes", size)
 	}
-	err = json.NewDecoder(io.LimitReader(c, int64(size))).Decode(&r)
+	body := make([]byte, size) // all of it is read: answer takes a further byte for the end of the client
+	if _, err = io.ReadFull(c, body); err == nil {
+		err = json.Unmarshal(body, &r)
+	}
 	return r, given, err
 }
 

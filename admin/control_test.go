@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,6 +152,50 @@ func TestControlForeigners(t *testing.T) {
 	r, w := pipe(t)
 	if status, err := dial(t, dir).Run(t.Context(), Request{}, r, w, w); status != 7 || err != nil {
 		t.Errorf("status %d, %v", status, err)
+	}
+}
+
+// TestControlBodies checks that a command is executed only if exactly its JSON arrives, and is then not cancelled.
+func TestControlBodies(t *testing.T) {
+	dir := t.TempDir()
+	serveControl(t, dir, func(ctx context.Context, _ Request, _, _, _ *os.File) int {
+		select {
+		case <-ctx.Done():
+			return 1
+		case <-time.After(50 * time.Millisecond):
+			return 7
+		}
+	})
+	r, w := pipe(t)
+	rights := syscall.UnixRights(int(r.Fd()), int(w.Fd()), int(w.Fd()))
+	for name, tc := range map[string]struct {
+		size uint32
+		body string
+		want string
+	}{
+		"exact":              {2, "{}", "\x07"},
+		"with white space":   {8000, "{}" + strings.Repeat(" ", 7998), "\x07"},
+		"empty":              {0, "", ""},
+		"invalid":            {5, "{} {}", ""},
+		"cut off":            {20, "{}", ""},
+		"larger than said":   {1, "{}", ""},
+		"over the limit":     {maxRequest + 1, "{}" + strings.Repeat(" ", maxRequest-1), ""},
+		"far over the limit": {math.MaxUint32, "{}", ""},
+	} {
+		c := dial(t, dir).conn
+		head := binary.BigEndian.AppendUint32(nil, tc.size)
+		if _, _, err := c.WriteMsgUnix(head, rights, nil); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, tc.body) // fails if the daemon does not read it
+		if tc.want == "" {
+			_ = c.CloseWrite()
+		}
+		got, _ := io.ReadAll(c)
+		if string(got) != tc.want {
+			t.Errorf("%s: the answer is %q, want %q", name, got, tc.want)
+		}
+		c.Close()
 	}
 }
 
