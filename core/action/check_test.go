@@ -405,6 +405,7 @@ func TestInterfaceNames(t *testing.T) {
 		{"telegram/1", "tg_interface/1", "tg/1"},
 		{"telegram/1", "board/1", "board/1"},
 		{"telegram/1", "_bot/1", ""},
+		{"nowhere/1", "_bot/1", ""},
 		{"telegram/1", "", ""},
 		{"telegram/1", "tg/a b", "tg/a%20b"},
 	} {
