@@ -128,6 +128,19 @@ func (c *cursors) recordFetch(channel string, p place, last string, failed time.
 	}
 }
 
+// failedBefore returns the guilds of the channels whose fetch failed before a time, by channel.
+func (c *cursors) failedBefore(t time.Time) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	guilds := make(map[string]string)
+	for id, cur := range c.all {
+		if !cur.failed.IsZero() && cur.failed.Before(t) {
+			guilds[id] = cur.Guild
+		}
+	}
+	return guilds
+}
+
 func (c *cursors) recordSent(channel, id string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -321,12 +321,15 @@ func TestCursorWaitsForMissedMessages(t *testing.T) {
 	if cur, _ := c.get("1"); cur.Last != "10" || cur.newest() != "20" {
 		t.Errorf("got %+v, want 10 as the last and 20 as the newest message", cur)
 	}
-	if cur, _ := c.get("1"); cur.failed != now || cur.Guild != guildID {
-		t.Errorf("got %+v, want a failure now", cur)
+	if got := c.failedBefore(now); len(got) != 0 {
+		t.Errorf("due at once: %v", got)
+	}
+	if got := c.failedBefore(now.Add(1)); got["1"] != guildID {
+		t.Errorf("due later: %v", got)
 	}
 	c.recordFetch("1", place{Guild: guildID}, "10", time.Time{})
 	c.recordStored("1", place{Guild: guildID}, "15", now, false)
-	if cur, _ := c.get("1"); cur.Last != "15" || !cur.failed.IsZero() {
+	if cur, _ := c.get("1"); cur.Last != "15" || len(c.failedBefore(now.Add(1))) != 0 {
 		t.Errorf("after they were fetched: got %+v", cur)
 	}
 	c.recordFetch("2", place{}, "10", time.Time{})

@@ -113,9 +113,9 @@ func (t *intake) startOverdue(ctx context.Context) {
 			t.startFetch(ctx, b)
 		}
 	}
-	for id, cur := range t.d.cursors.each {
-		if !cur.failed.IsZero() && time.Since(cur.failed) > refetchAfter && t.backlogs[id] == nil {
-			t.startFetch(ctx, &backlog{channel: id, guild: cur.Guild})
+	for id, guild := range t.d.cursors.failedBefore(time.Now().Add(-refetchAfter)) {
+		if t.backlogs[id] == nil {
+			t.startFetch(ctx, &backlog{channel: id, guild: guild})
 		}
 	}
 }
