@@ -117,7 +117,9 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 			continue
 		}
 		t.backlogs[id] = &backlog{channel: id, guild: cur.Guild}
-		if !named[cur.Guild] {
+		if named[cur.Guild] {
+			t.awaited[cur.Guild] = time.Now() // even if it is unknown until when the previous session received everything
+		} else {
 			t.startFetch(ctx, t.backlogs[id])
 		}
 	}

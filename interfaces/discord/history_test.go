@@ -107,6 +107,28 @@ func TestNothingMissedIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// TestAnnouncedGuildIsAwaited: the known channels of a guild that READY lists are not fetched before the guild arrives,
+// even if no time of an earlier session is known.
+func TestAnnouncedGuildIsAwaited(t *testing.T) {
+	in := offlineIntake(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // requests are not made
+	in.d.set.BackfillCount = 10
+	now := time.Now()
+	in.d.cursors.recordStored(hallID, place{Guild: guildID}, idAt(now), now, true)
+	in.event(ctx, gatewayEvent{Event: gateway.Event{Type: "READY", Data: []byte(`{"guilds":[{"id":"` + guildID + `"}]}`)}})
+	in.startOverdue(ctx)
+	if b := in.backlogs[hallID]; b == nil || b.started {
+		t.Errorf("got %+v, want a backlog that waits", b)
+	}
+	in.awaited[guildID] = now.Add(-in.d.timings.guilds)
+	in.startOverdue(ctx)
+	in.jobs.Wait()
+	if b := in.backlogs[hallID]; b == nil || !b.started {
+		t.Errorf("got %+v, want a backlog that is fetched, because the guild is overdue", b)
+	}
+}
+
 // TestMissedInAChannelThatIsGone: the messages of a deleted channel are requested once.
 func TestMissedInAChannelThatIsGone(t *testing.T) {
 	t.Parallel()
