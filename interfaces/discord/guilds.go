@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -204,7 +203,9 @@ func (t *intake) membership(guild, what string, at time.Time) {
 	if err != nil {
 		return
 	}
-	at = cmp.Or(at, t.d.opt.Clock())
+	if at.IsZero() { // in any time zone
+		at = t.d.opt.Clock()
+	}
 	t.batch = append(t.batch, core.Event{Kind: core.KindMembership, Data: what, Message: core.Message{
 		Path: path, ID: what + "-" + strconv.FormatInt(at.Unix(), 10), Time: at,
 	}})

@@ -289,7 +289,7 @@ func (t *intake) eventMessage(channel string, p place, id string) (core.Message,
 	return core.Message{Path: path, ID: id, Time: t.d.opt.Clock(), Private: p.private(), Scopes: scopes}, err == nil
 }
 
-// takeReaction handles added and removed reactions.
+// takeReaction handles added and removed reactions, including those that a moderator removed from a message.
 func (t *intake) takeReaction(f gatewayEvent, p place) {
 	r := decode[reaction](f.Data)
 	m, known := t.eventMessage(r.Channel, p, "reaction-"+r.Message)
@@ -298,7 +298,11 @@ func (t *intake) takeReaction(f gatewayEvent, p place) {
 		return
 	}
 	e := core.Event{Kind: core.KindReaction, Target: r.Message, Data: line(r.Emoji.text(), 100)}
-	if r.User != "" { // else a moderator removed the reactions of all users
+	switch f.Type {
+	case "MESSAGE_REACTION_ADD", "MESSAGE_REACTION_REMOVE":
+		if r.User == "" {
+			return // without an author, it would count even if they are blocked
+		}
 		who := user{ID: r.User}
 		if r.Member != nil && r.Member.User != nil {
 			who = *r.Member.User
