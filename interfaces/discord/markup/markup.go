@@ -279,12 +279,20 @@ func (w Writer) escape(s string) string {
 var escaper = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~~", `\~\~`, "||", `\|\|`, "`", "\\`", "](", `\](`)
 
 // lineStart matches the beginning of a line that would be a heading, a quote or a list.
-var lineStart = txt.Pattern(`^(\s*)(?:(-?#{1,3} |>|[-*+] )|(\d{1,9})([.)] ))`)
+var lineStart = txt.Pattern(`^(\s*)(-?#{1,3} |>|[-*+] |\d{1,9}[.)] )`)
 
 // escapeLineStarts escapes the lines of a paragraph that would begin a heading, a quote or a list.
 func escapeLineStarts(lines []string) []string {
 	for i, l := range lines {
-		lines[i] = lineStart().ReplaceAllString(l, `${1}${3}\${2}${4}`) // of a number, only what follows it
+		m := lineStart().FindStringSubmatchIndex(l)
+		if m == nil {
+			continue
+		}
+		at := m[4]
+		if l[at] >= '0' && l[at] <= '9' {
+			at = m[5] - 2 // before the dot
+		}
+		lines[i] = l[:at] + `\` + l[at:]
 	}
 	return lines
 }
