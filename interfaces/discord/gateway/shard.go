@@ -165,7 +165,10 @@ func (s *shard) locate(ctx context.Context) error {
 }
 
 func (s *shard) address() string {
-	return cmp.Or(cmp.Or(s.session, &Session{}).Address, s.at.address)
+	if s.session != nil && s.session.Address != "" {
+		return s.session.Address
+	}
+	return s.at.address
 }
 
 func (s *shard) begin(c *conn) error {
