@@ -117,7 +117,7 @@ func (t *intake) ready(ctx context.Context, f gatewayEvent) {
 		}
 		t.backlogs[id] = &backlog{channel: id, guild: cur.Guild}
 		if named[cur.Guild] {
-			t.awaited[cur.Guild] = time.Now() // even if it is unknown until when the previous session received everything
+			t.awaited[cur.Guild] = time.Now() // even if no time of an earlier session is known
 		} else {
 			t.startFetch(ctx, t.backlogs[id])
 		}
