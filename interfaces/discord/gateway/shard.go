@@ -126,7 +126,8 @@ func (s *shard) connect(ctx context.Context) error {
 	identified := func() {}
 	if s.session == nil {
 		var err error
-		if identified, err = s.g.Starts.wait(ctx, s.id, s.at.concurrency); err != nil {
+		identified, err = s.g.Starts.wait(ctx, s.id, s.at.concurrency)
+		if err != nil {
 			return err
 		}
 		defer identified()
