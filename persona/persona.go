@@ -86,27 +86,27 @@ func Embedded() *Persona {
 // Dialogue and Greeting keep their line breaks.
 func (p *Persona) For(user string) core.Persona {
 	user = cmp.Or(txt.Clip(txt.Line(user), maxUser), defaultUser)
-	who := p.forAnyone()
+	who, char := p.forAnyone(), p.char()
 	if strings.Contains(who.Text, anyUser) {
-		who.Text = p.text(who.Name, who.Aliases, user) // in whole: a name could complete a label
+		who.Text = p.text(who.Name, who.Aliases, char, user) // in whole: a name could complete a label
 	}
-	who.Dialogue = strings.ReplaceAll(who.Dialogue, anyUser, user)
-	who.Greeting = strings.ReplaceAll(who.Greeting, anyUser, user)
+	who.Dialogue, who.Greeting = replace(who.Dialogue, char, user), replace(who.Greeting, char, user)
 	return who
 }
 
-// forAnyone returns the persona with anyUser in all texts. It renders them once.
+// forAnyone returns the persona with the placeholders in Dialogue and Greeting, and with anyUser in Text. It renders
+// them once.
 func (p *Persona) forAnyone() core.Persona {
 	who := p.rendered.Load()
 	if who == nil {
-		name, char := txt.Line(p.Name), p.char()
+		name := txt.Line(p.Name)
 		aliases := slices.Clip(p.aliases(name))
 		who = &core.Persona{
 			Name:     name,
 			Aliases:  aliases,
-			Text:     p.text(name, aliases, anyUser),
-			Dialogue: replace(examples(lines(p.ExampleDialogue)), char, anyUser),
-			Greeting: replace(lines(p.Greeting), char, anyUser),
+			Text:     p.text(name, aliases, p.char(), anyUser),
+			Dialogue: examples(lines(p.ExampleDialogue)),
+			Greeting: lines(p.Greeting),
 			Voice:    txt.Line(p.Voice),
 		}
 		p.rendered.Store(who)
@@ -128,8 +128,8 @@ func (p *Persona) aliases(name string) (names []string) {
 	return names
 }
 
-func (p *Persona) text(name string, aliases []string, user string) string {
-	s := renderer{char: p.char(), user: user}
+func (p *Persona) text(name string, aliases []string, char, user string) string {
+	s := renderer{char: char, user: user}
 	s.b.Grow(1024)
 	s.b.WriteString("You are " + unlabel(name))
 	if len(aliases) > 0 {
@@ -207,22 +207,53 @@ func unlabel(s string) string {
 // labels lists the labels of a rendered text. "ikes" is the end of two of them.
 const labels = "Profile,Personality,ikes,Interests,Speaking style,Guidance"
 
-// placeholder matches {{char}}, {{user}} and {{original}}, and the older <BOT>, <CHAR> and <USER>.
-var placeholder = txt.Pattern(`(?i)\{\{\s*(?:char|user|original)\s*\}\}|<\s*(?:bot|char|user)\s*>`)
-
 // replace replaces the placeholders in one pass: a name that looks like a placeholder stays as it is.
 func replace(s, char, user string) string {
 	if !strings.ContainsAny(s, "{<") {
 		return s
 	}
-	return placeholder().ReplaceAllStringFunc(s, func(found string) string {
-		name := strings.Trim(found, "{}<> \t\r\n\f")
-		switch {
-		case strings.EqualFold(name, "user"):
-			return user
-		case strings.EqualFold(name, "original"):
-			return "" // it stands for a default prompt, which does not exist
+	var b strings.Builder
+	b.Grow(len(s) + len(char) + len(user))
+	for s != "" {
+		i := strings.IndexAny(s, "{<")
+		if i < 0 {
+			break
 		}
-		return char
-	})
+		b.WriteString(s[:i])
+		s = s[i:]
+		name, size := placeholder(s)
+		switch name {
+		case "char", "bot":
+			b.WriteString(char)
+		case "user":
+			b.WriteString(user)
+		case "original": // stands for a default prompt, which does not exist
+		default:
+			size = 1
+			b.WriteByte(s[0])
+		}
+		s = s[size:]
+	}
+	return b.String() + s
+}
+
+const maxPlaceholder = 24 // bytes
+
+// placeholder reads "{{name}}" or "<NAME>" at the start of s.
+func placeholder(s string) (name string, size int) {
+	s = s[:min(len(s), maxPlaceholder)]
+	opening, closing := "<", ">"
+	if s[0] == '{' {
+		opening, closing = "{{", "}}"
+	}
+	rest, ok := strings.CutPrefix(s, opening)
+	inner, _, closed := strings.Cut(rest, closing)
+	if !ok || !closed {
+		return "", 0
+	}
+	name = strings.ToLower(strings.TrimSpace(inner))
+	if opening == "<" && name == "original" || opening == "{{" && name == "bot" {
+		return "", 0
+	}
+	return name, len(opening) + len(inner) + len(closing)
 }

@@ -96,6 +96,15 @@ func TestNameBesideAPlaceholder(t *testing.T) {
 	}
 }
 
+// TestNameLikeAPlaceholder: a persona whose name looks like a placeholder keeps it.
+func TestNameLikeAPlaceholder(t *testing.T) {
+	p := &Persona{Name: "{{user}}", ExampleDialogue: "{{user}}: hi\n{{char}}: ahoy", Greeting: "{{user}}, I'm {{char}}."}
+	got := p.For("Jay")
+	if got.Dialogue != "Jay: hi\n{{user}}: ahoy" || got.Greeting != "Jay, I'm {{user}}." {
+		t.Errorf("unexpected dialogue %q or greeting %q", got.Dialogue, got.Greeting)
+	}
+}
+
 func TestTOML(t *testing.T) {
 	p, err := Load(write(t, "p.toml", "\ufeff"+`
 name = "Mira"
