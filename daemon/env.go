@@ -118,12 +118,17 @@ func (e *Env) Parse(file, text string) (*Config, error) {
 
 // Locale returns the user's language tag from the environment; "" for none.
 func (e *Env) Locale() string {
-	locale := cmp.Or(e.Getenv("LC_ALL"), e.Getenv("LC_MESSAGES"), e.Getenv("LANG"))
-	tag, _, _ := strings.Cut(locale, ".")
-	if tag == "C" || tag == "POSIX" {
-		return ""
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		tag, _, _ := strings.Cut(e.Getenv(name), ".")
+		switch tag {
+		case "":
+		case "C", "POSIX":
+			return ""
+		default:
+			return strings.ReplaceAll(tag, "_", "-")
+		}
 	}
-	return strings.ReplaceAll(tag, "_", "-")
+	return ""
 }
 
 // UsageError is an error that users fix by another command line or configuration.
