@@ -15,7 +15,6 @@ import (
 	"synthbot/core"
 	"synthbot/core/engine"
 	"synthbot/core/watch"
-	"synthbot/memory"
 )
 
 // TestForgetAlerts: nothing is left of alerts that name a forgotten user.
@@ -187,15 +186,10 @@ func (m *unreachable) Ready() error {
 // TestUnreachablePlatform checks that an interface that cannot reach its platform is reported, and its
 // recovery, too.
 func TestUnreachablePlatform(t *testing.T) {
-	db, err := memory.Open(t.TempDir(), memory.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
 		logger := slog.New(slog.NewTextHandler(&log, nil))
-		b := &Bot{log: logger, env: &Env{Clock: time.Now}, Data: &Storage{DB: db}}
+		b := &Bot{log: logger, env: &Env{Clock: time.Now}}
 		b.monitor = &monitor{Bot: b}
 		b.alerts = &alerts{log: logger, clock: time.Now, send: func(string) {}}
 		b.workers = &workers{log: logger, alerts: b.alerts, sharing: &sharing{Bot: b}}

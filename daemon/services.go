@@ -44,6 +44,7 @@ func (b *Bot) serve(intake context.Context, l RunOptions) (wait func()) {
 	services.Go(func() { b.reloads.watch(intake) })
 	notifySystemd(b.log, daemon.SdNotifyReady)
 	services.Go(func() { b.monitor.watch(intake) })
+	services.Go(func() { b.monitor.watchDatabase(intake) })
 	for _, job := range b.Data.DB.RefusedJobs() {
 		b.alerts.report("This job is suspended for a day: it blocked the database three times: " + txt.Line(job))
 	}
@@ -207,13 +208,12 @@ func (m *monitor) trouble(i core.Interface) string {
 
 const stateInterval = 5 * time.Second // how often watch checks the bot and its interfaces
 
-// watch alerts the admins about interfaces that run but receive no messages, and about a displaced database file. It
-// also sends systemd the state that `systemctl status` shows, whenever that changes. It returns when ctx ends.
+// watch alerts the admins about interfaces that run but receive no messages. It also sends systemd the state that
+// `systemctl status` shows, whenever that changes. It returns when ctx ends.
 func (m *monitor) watch(ctx context.Context) {
 	sent := ""
 	loop.Repeat(ctx, nil, func() time.Duration {
 		m.checkPlatforms()
-		m.checkDatabase()
 		state := m.state()
 		if state != sent {
 			notifySystemd(m.log, "STATUS="+state)
@@ -223,13 +223,18 @@ func (m *monitor) watch(ctx context.Context) {
 	})
 }
 
-func (m *monitor) checkDatabase() {
-	displaced, text := memory.Displaced(m.Data.DB), "My database file is in its place again."
-	if displaced {
-		text = "Somebody has moved, deleted or replaced my database file, " + memory.FileName +
-			". I still write to the former one: move it back, or run `synthbot backup FILE` before you stop me."
-	}
-	m.alerts.set("database file", !displaced, text)
+// watchDatabase alerts the admins while the database file is displaced. It returns when ctx ends. It is not a part of
+// watch, because a look at the file can take as long as its file system hangs.
+func (m *monitor) watchDatabase(ctx context.Context) {
+	loop.Repeat(ctx, nil, func() time.Duration {
+		displaced, text := memory.Displaced(m.Data.DB), "My database file is in its place again."
+		if displaced {
+			text = "Somebody has moved, deleted or replaced my database file, " + memory.FileName +
+				". I still write to the former one: move it back, or run `synthbot backup FILE` before you stop me."
+		}
+		m.alerts.set("database file", !displaced, text)
+		return stateInterval
+	})
 }
 
 func (m *monitor) checkPlatforms() {
