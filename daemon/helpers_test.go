@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ledongthuc/pdf"
 	"golang.org/x/sys/unix"
 
 	"synthbot/core/coretest"
@@ -21,6 +22,8 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == PdfCommand { // the daemon starts itself to read a PDF
 		refuseSecond()
+		_, err := os.Stat(noisyPDF)
+		pdf.DebugOn = err == nil
 		if err := ServePDF(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -32,6 +35,9 @@ func TestMain(m *testing.M) {
 
 // onlyPDF is a file in the working directory. If it exists, a process that reads a PDF locks it until it ends.
 const onlyPDF = "only-pdf"
+
+// noisyPDF is a file in the working directory. If it exists, the parser of PDFs prints what it does.
+const noisyPDF = "noisy-pdf"
 
 // refuseSecond ends this process if another one has locked onlyPDF.
 func refuseSecond() {

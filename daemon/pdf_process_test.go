@@ -34,6 +34,29 @@ func TestPDFInItsOwnProcess(t *testing.T) {
 	}
 }
 
+// TestPDFOutputIsCut checks that the text of a small file that grows takes no more memory of the bot than it may.
+func TestPDFOutputIsCut(t *testing.T) {
+	got, err := readPDF(t.Context(), coretest.PackedPDF(strings.Repeat("a", 100), 20_000))
+	if err != nil || len(got) != pdfOutput {
+		t.Errorf("got %d bytes, %v, want %d", len(got), err, pdfOutput)
+	}
+}
+
+// TestPDFParserPrintsNothing checks that what the parser prints for debugging is not in the text.
+func TestPDFParserPrintsNothing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, noisyPDF, "")
+	c, err := pdfProcess(t.Context(), bytes.NewReader(coretest.PDF("x) Tj << 5 >> (y")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c.Stdout = &out
+	if err := c.Run(); err == nil || out.Len() > 0 {
+		t.Errorf("got %q, %v, want only an error", out.String(), err)
+	}
+}
+
 // TestOnePDFAtATime checks that PDFs are read one after the other.
 func TestOnePDFAtATime(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -96,11 +96,14 @@ func ServePDF(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	stdout := os.Stdout
+	os.Stdout = nil // the parser prints there for debugging, which would be a part of the text
 	text, err := document.PDFText(data)
+	os.Stdout = stdout
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, text[:min(len(text), pdfOutput)])
+	_, err = io.WriteString(out, text)
 	return err
 }
 
@@ -139,17 +142,27 @@ func readPDF(ctx context.Context, data []byte) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("pdf: %w", err)
 	}
-	out, err := c.Output()
-	failed, ok := errors.AsType[*exec.ExitError](err)
+	out, errs := cappedBuffer{most: pdfOutput}, cappedBuffer{most: pdfReason}
+	c.Stdout, c.Stderr = &out, &errs
+	err = c.Run()
 	switch {
 	case err == nil:
-		return string(out), nil
+		return out.kept.String(), nil
 	case ctx.Err() != nil:
 		return "", errors.New("pdf: it takes too long to read")
-	case !ok:
-		return "", fmt.Errorf("pdf: %w", err)
-	case failed.ExitCode() == runtimeFailed:
+	case c.ProcessState.ExitCode() == runtimeFailed:
 		return "", errors.New("pdf: it takes more memory than a file may")
 	}
-	return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(txt.ClipBytes(string(failed.Stderr), pdfReason)))
+	return "", fmt.Errorf("pdf: %w: %s", err, txt.Line(errs.kept.String()))
+}
+
+// cappedBuffer keeps the first bytes that are written to it, and drops the rest.
+type cappedBuffer struct {
+	kept bytes.Buffer
+	most int // bytes
+}
+
+func (c *cappedBuffer) Write(p []byte) (int, error) {
+	c.kept.Write(p[:min(len(p), max(c.most-c.kept.Len(), 0))])
+	return len(p), nil
 }
