@@ -2,6 +2,7 @@ package setup
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"synthbot/daemon"
@@ -45,6 +46,27 @@ func TestMachineZone(t *testing.T) {
 	} {
 		if got := machineZone(zone); got != want {
 			t.Errorf("TZ=%s: got %q, want %q", zone, got, want)
+		}
+	}
+}
+
+// TestSecretsOnStandardInput checks that each flag with the value - reads one line, also a last one without a line
+// break, and that no secret is cut.
+func TestSecretsOnStandardInput(t *testing.T) {
+	fromInput := Secret{Word: "-"}
+	i := &Init{}
+	i.Key, i.Discord.Token = fromInput, fromInput
+	if err := i.readSecrets(strings.NewReader("one\r\ntwo"), false); err != nil {
+		t.Fatal(err)
+	}
+	if key, token := i.Key.Typed.Reveal(), i.Discord.Token.Typed.Reveal(); key != "one" || token != "two" {
+		t.Errorf("got %q and %q, want one and two", key, token)
+	}
+	for name, in := range map[string]string{"nothing": "", "an empty line": "\nx", "a long line": strings.Repeat("x", 1<<17)} {
+		i := &Init{}
+		i.Key = fromInput
+		if err := i.readSecrets(strings.NewReader(in), false); err == nil {
+			t.Errorf("%s was read as %q, want an error", name, i.Key.Typed.Reveal())
 		}
 	}
 }

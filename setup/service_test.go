@@ -9,7 +9,8 @@ import (
 	"synthbot/daemon"
 )
 
-// TestInspectConfig checks that inspectConfig finds every secret and program of a configuration.
+// TestInspectConfig checks that inspectConfig finds every secret and program of a configuration, and takes no secret
+// named command for a program.
 func TestInspectConfig(t *testing.T) {
 	p := &daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}
 	c, err := p.Parse("config.toml", `[[engine]]
@@ -24,7 +25,7 @@ secret = "env:C"
 token = "literal"
 [[plugins.blueprint.source]]
 path = "nowhere.json"
-headers = {X = "file:d"}
+headers = {X = "file:d", command = "file:g"}
 command = ["run", "it"]
 [[plugins.mcp.server]]
 name = "x"
@@ -39,7 +40,7 @@ api_key = "env:F"
 	}
 	s := &Service{Tools: true}
 	s.inspectConfig(c)
-	if !slices.Equal(s.programs, []string{"run"}) || !slices.Equal(s.secrets, []string{"d", "e"}) {
+	if !slices.Equal(s.programs, []string{"run"}) || !slices.Equal(s.secrets, []string{"d", "e", "g"}) {
 		t.Errorf("found the programs %q and the files %q", s.programs, s.secrets)
 	}
 	var variables []string
