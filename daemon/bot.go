@@ -177,7 +177,7 @@ func (p *parts) collectActions(further ...core.Plugin) error {
 	policy := p.policy()
 	for i := range p.Config.Enabled {
 		e := &p.Config.Enabled[i]
-		root, _ := core.MakePath(e.Name)
+		root, _ := core.MakePath(e.Name) // the configuration takes no name that is not a path
 		var names []string
 		for _, d := range snapshot.All() {
 			if e.withholds(d) {
