@@ -153,7 +153,8 @@ func (e *exporter) writeEntries() {
 
 func (e *exporter) writeEntry(l *storedEntry) {
 	_, whole := e.of.Whole[l.Message.Path]
-	if e.of.heads[l.Message.Path].private {
+	h, _ := e.readHead(placeKey(l.Message.Path)) // of.heads may be older than the entries of this view
+	if h.private {
 		l.Message.Private = true // so that an import learns that the place is private
 	}
 	if e.of.concerns(l) {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -62,6 +63,33 @@ func TestAPrivatePlaceStaysPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after it moved", privacy(t, db), map[core.Path]bool{moved: true, group: false})
+}
+
+// TestPrivateDuringAnExport: a place that becomes private while it is exported is private after an import.
+func TestPrivateDuringAnExport(t *testing.T) {
+	db, other := open(t, t.TempDir()), open(t, t.TempDir())
+	add(t, db, message(alone, "1", "hi"))
+	var b bytes.Buffer
+	e := exporter{of: newSubject(t.Context(), db, core.Path{}), out: json.NewEncoder(&b)}
+	if err := e.of.find(); err != nil {
+		t.Fatal(err)
+	}
+	secret := message(alone, "2", "between us")
+	secret.Message.Private = true
+	add(t, db, secret)
+	err := db.read(t.Context(), func(v *view) {
+		e.view = v
+		e.writeEntries()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _, err := other.Import(t.Context(), &b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "entries", lines, 1)
+	want(t, "private places", privacy(t, other), map[core.Path]bool{alone: true})
 }
 
 // TestUnreadableHeadStaysPrivate: privacy is rebuilt from the log.
