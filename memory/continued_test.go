@@ -200,6 +200,18 @@ func TestContinuedForgetTakesItsTurn(t *testing.T) {
 	})
 }
 
+// TestWorkerOfAFile: a plan that was copied from a database of several processes names none of them any more.
+func TestWorkerOfAFile(t *testing.T) {
+	db := openWith(t, t.TempDir(), calm())
+	s := newForgetting(t.Context(), db, jay)
+	s.Worker = 7
+	defer s.end()
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "process", s.Worker, 0)
+}
+
 // TestForgetsTakeTurns: a Forget waits for another one of its process, until its context ends.
 func TestForgetsTakeTurns(t *testing.T) {
 	dir := t.TempDir()

@@ -189,6 +189,7 @@ func (s *forgetting) deleteAll() error {
 
 // begin marks what was found as being forgotten, in all processes, which store nothing of it from then on.
 func (s *forgetting) begin() error {
+	s.Worker = 0 // the plan may come from a database of several processes
 	if Shared(s.db) != nil {
 		s.Worker = Shared(s.db).Self()
 	}
