@@ -239,7 +239,7 @@ func (s *forgetting) recordRequest(t *tx) {
 }
 
 // mute mutes the unfinished turns that answer the person, also under the paths with which they began if their places
-// moved since. Writers wait for it: only places with a journal are searched.
+// moved since. Writers wait for it, so it goes through the journal once.
 func (s *forgetting) mute(t *tx) {
 	former := make(map[core.Path][]place)
 	s.muted = nil
@@ -247,14 +247,16 @@ func (s *forgetting) mute(t *tx) {
 		p := t.resolve(from)
 		former[p.path] = append(former[p.path], p)
 	}
-	for _, path := range t.placesIn(bucketJournal, s.within) {
-		place := placeKey(path)
-		h, _ := t.readHead(place)
-		s.heads[path] = h
-		for turn, records := range t.turns(seqKey(place, h.answered+1), prefixEnd(place)) {
-			if s.person == "" || s.isNamed(records) || s.isAnswered(t, records) {
-				s.muteTurn(turn, former[path])
-			}
+	var path core.Path
+	var h head
+	for turn, records := range t.turns(subtree(s.within)) {
+		if turn.Path != path {
+			path = turn.Path
+			h, _ = t.readHead(placeKey(path))
+			s.heads[path] = h
+		}
+		if turn.Seq > h.answered && (s.person == "" || s.isNamed(records) || s.isAnswered(t, records)) {
+			s.muteTurn(turn, former[path])
 		}
 	}
 }
