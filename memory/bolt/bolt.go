@@ -247,7 +247,7 @@ func (f *File) Begin(context.Context) (kv.View, error) {
 		now, _ := f.current()
 		if now == bolt {
 			return nil, core.ErrClosed
-		}
+		} // else compaction has replaced and closed it
 	}
 }
 
