@@ -163,9 +163,7 @@ func (v *view) recall(q core.FactQuery, meant *vector) (found []core.Fact) {
 }
 
 func (v *view) hits(q core.FactQuery, meant *vector) []hit {
-	s := &search{
-		view: v, from: factIndex{v}, maxPostings: 1000, text: q.Text, languages: languages(), n: q.N, vector: meant,
-	}
+	s := &search{view: v, from: factIndex{v}, maxPostings: 1000, text: q.Text, n: q.N, vector: meant}
 	for _, tag := range q.Tags {
 		s.required = append(s.required, tagTerm(tag))
 	}
@@ -188,7 +186,7 @@ type search struct {
 	from        collection
 	maxPostings int // postings of one term in one origin that are read, newest first
 	text        string
-	languages   []string // in which the text is stemmed
+	languages   []string // in which the text is stemmed; nil: see the function languages
 	n           int      // how many hits are wanted
 	meaningOnly bool     // only meaning counts
 	vector      *vector  // of the text; nil: not known
@@ -364,6 +362,9 @@ func (s *search) queryWords() {
 		return
 	}
 	asked := make(map[string]int)
+	if s.languages == nil { // made late: a search without facts needs none
+		s.languages = languages()
+	}
 	for _, language := range s.languages {
 		stem := stemmer(language)
 		words(s.text, func(word string) bool {
