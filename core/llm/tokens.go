@@ -35,16 +35,25 @@ func weigh(text string) int {
 			i += 8
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(rest)
-		switch {
-		case r < utf8.RuneSelf:
+		switch c := text[i]; {
+		case c < utf8.RuneSelf:
 			n += perASCII
-		case r < firstSpecial:
+			i++
+		case c < 0xE2: // below U+2000: most alphabets, which need no decoding
 			n += perAlphabet
+			i += 2
+			if c >= 0xE0 {
+				i++
+			}
 		default:
-			n += perIdeograph
+			r, size := utf8.DecodeRuneInString(text[i:])
+			if r < firstSpecial {
+				n += perAlphabet
+			} else {
+				n += perIdeograph
+			}
+			i += size
 		}
-		i += size
 	}
 	return n
 }
