@@ -162,14 +162,18 @@ func parts(r rune) bool {
 // word adds the evidence of a word: its script, or itself or else its ending, and its letters.
 func (d *detector) word(e evidence, word string) {
 	first, _ := utf8.DecodeRuneInString(word)
-	i := slices.IndexFunc(d.scripts, func(s script) bool { return first >= 0x370 && unicode.Is(s.table, first) })
-	switch {
-	case i >= 0 && d.scripts[i].parted:
-		e[d.at(d.scripts[i].tag)] += scriptPart
-		return
-	case i >= 0:
-		d.characters(e, word)
-		return
+	if first >= 0x370 {
+		for _, s := range d.scripts {
+			switch {
+			case !unicode.Is(s.table, first):
+			case s.parted:
+				e[d.at(s.tag)] += scriptPart
+				return
+			default:
+				d.characters(e, word)
+				return
+			}
+		}
 	}
 	set, amount := d.words[word], 1.0
 	if set == 0 {
