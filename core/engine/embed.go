@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"synthbot/core/llm"
-	"synthbot/core/sorting"
 )
 
 // Limits of an embedding call.
@@ -96,17 +94,16 @@ func shorten(texts []string) []string {
 }
 
 // readVectors reads an answer: n vectors of one length, in the order of the texts.
-func readVectors(response *http.Response, n int) (ordered [][]float32, err error) {
+func readVectors(response *http.Response, n int) ([][]float32, error) {
 	data, err := readBody(response)
 	if err != nil {
 		return nil, err
 	}
-	type vector struct {
-		Index     int       `json:"index"` // 0 for all: they are in the order of the texts
-		Embedding []float32 `json:"embedding"`
-	}
 	var answer struct {
-		Data  []vector        `json:"data"`
+		Data []struct {
+			Index     *int      `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(data, &answer) != nil {
@@ -118,13 +115,21 @@ func readVectors(response *http.Response, n int) (ordered [][]float32, err error
 	if len(answer.Data) != n {
 		return nil, fmt.Errorf("the vectors do not match the texts: %d of %d came", len(answer.Data), n)
 	}
-	sorting.SortStable(answer.Data, func(a, b vector) int { return cmp.Compare(a.Index, b.Index) })
-	for _, d := range answer.Data {
-		size := len(d.Embedding)
-		if size == 0 || size > embedSizes || size != len(answer.Data[0].Embedding) {
-			return nil, fmt.Errorf("the vectors do not match the texts: a length of %d", size)
+	ordered := make([][]float32, n)
+	for i, d := range answer.Data {
+		at := i
+		if d.Index != nil {
+			at = *d.Index
 		}
-		ordered = append(ordered, d.Embedding)
+		if at < 0 || at >= len(ordered) || ordered[at] != nil {
+			at = i // an invalid index: the server uses the order of the texts
+		}
+		ordered[at] = d.Embedding
+	}
+	for _, v := range ordered {
+		if len(v) == 0 || len(v) > embedSizes || len(v) != len(ordered[0]) {
+			return nil, fmt.Errorf("the vectors do not match the texts: a length of %d", len(v))
+		}
 	}
 	return ordered, nil
 }

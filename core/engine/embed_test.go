@@ -40,6 +40,13 @@ func TestEmbedInTheOrderOfTheTexts(t *testing.T) {
 	if got, err := s.embedder().Embed(bounded(t), []string{"a", "b"}); err != nil || got[1][0] != 2 {
 		t.Errorf("got %v, %v", got, err)
 	}
+	const parts = `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[2]},` +
+		`{"index":0,"embedding":[3]},{"index":1,"embedding":[4]}]}` // the server counts within batches of its own
+	s.say(body(200, parts))
+	got, err = s.embedder().Embed(bounded(t), []string{"a", "b", "c", "d"})
+	if diff := cmp.Diff([][]float32{{1}, {2}, {3}, {4}}, got); err != nil || diff != "" {
+		t.Error(diff, err)
+	}
 }
 
 func TestEmbedInBatches(t *testing.T) {
