@@ -136,7 +136,11 @@ func (p *provider) post(
 	ctx context.Context, path string, write func(body *bytes.Buffer) error,
 ) (r *http.Response, begun bool, err error) {
 	var sent atomic.Bool
-	written := func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) }
+	written := func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil { // an error may come late, from a connection that was given up
+			sent.Store(true)
+		}
+	}
 	again := func(httptrace.GotConnInfo) { sent.Store(false) } // the transport retries on a new connection
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: again, WroteRequest: written})
 	data := new(bytes.Buffer)
