@@ -128,6 +128,8 @@ func (r *Reveal) Write(piece string) {
 	if len(r.in)+len(piece) > maxReveal {
 		r.hide()
 		r.tries = maxTries
+	}
+	if r.tries >= maxTries {
 		return
 	}
 	r.in = append(r.in, piece...)
