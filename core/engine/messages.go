@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -101,5 +100,8 @@ func toolNames(from []llm.Tool) map[string]string {
 }
 
 func apiName(names map[string]string, name string) string {
-	return cmp.Or(names[name], strings.ReplaceAll(name, ".", "_"))
+	if plain, ok := names[name]; ok {
+		return plain
+	}
+	return strings.ReplaceAll(name, ".", "_")
 }
