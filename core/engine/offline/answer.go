@@ -52,8 +52,10 @@ func (s *speaker) meaning() understood {
 		}
 	}
 	for _, other := range m.others {
-		answer := s.say("undone", "text", clipForeign(other.text))
-		if !s.acts(other) {
+		answer := ""
+		if s.acts(other) {
+			answer = s.say("undone", "text", clipForeign(other.text))
+		} else {
 			answer = s.in(other.book).answer(other)
 		}
 		s.other = join(s.other, answer)
