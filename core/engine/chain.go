@@ -60,7 +60,7 @@ type Chain struct {
 	show      func(place core.Path, text string) // nil: answers are shown only when complete
 }
 
-// New builds a chain from the tables, which have different names. The offline engine comes last, unless an
+// New builds a chain from the tables, which have different names. The offline engine comes last, unless the last
 // offline table is disabled. The faults of all tables are joined, each with the table's name.
 // The caller closes the chain after the last question.
 func New(tables []Config, o Options) (*Chain, error) {
@@ -73,8 +73,8 @@ func New(tables []Config, o Options) (*Chain, error) {
 		switch {
 		case cfg.Provider == providerOffline && cfg.Disabled:
 			last = nil
-		case cfg.Provider == providerOffline && last != nil:
-			last.Name, last.Chars = cfg.Name, cfg.MaxPromptChars
+		case cfg.Provider == providerOffline:
+			last = &offline.Options{Name: cfg.Name, Chars: cfg.MaxPromptChars, Clock: o.Clock, Zone: o.Zone}
 		case !cfg.Disabled:
 			model, err := newRemote(cfg, c.pool)
 			if err != nil {

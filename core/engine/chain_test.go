@@ -61,6 +61,29 @@ func TestFaultsOfTablesComeTogether(t *testing.T) {
 	}
 }
 
+// TestOfflineTables checks that the last offline table decides whether there is an offline engine, and under what name.
+func TestOfflineTables(t *testing.T) {
+	off, other := Config{Name: "off", Provider: "offline", Disabled: true}, Config{Name: "mine", Provider: "offline"}
+	model := Config{Name: "model", Provider: "vllm", Model: "m", BaseURL: "http://127.0.0.1:1"}
+	for want, tables := range map[string][]Config{
+		"offline":       nil,
+		"mine":          {off, other},
+		"model mine":    {off, model, other},
+		"model":         {model, other, off},
+		"model offline": {model},
+	} {
+		c, err := New(tables, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		if got := strings.Join(c.Names(), " "); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		c.Close()
+	}
+}
+
 // TestStandbySaysSo checks that the offline engine mentions the missing model only if it replaces one, not
 // if it was chosen.
 func TestStandbySaysSo(t *testing.T) {
