@@ -291,7 +291,10 @@ func (c *Chain) Probe(ctx context.Context) []Probe {
 	const limit = 30 * time.Second // some have to load their model first
 	var probes []Probe
 	for _, l := range c.links {
-		r := l.model.(*remote) // all links are
+		r, ok := l.model.(*remote)
+		if !ok {
+			continue
+		}
 		cfg := r.cfg
 		cfg.MaxTokens, cfg.Timeout = 1, min(cfg.Timeout, limit)
 		short, err := newRemote(cfg, r.transport)

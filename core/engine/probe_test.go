@@ -56,6 +56,13 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// TestProbeAsksServers checks that the probe leaves out models that are not on a server.
+func TestProbeAsksServers(t *testing.T) {
+	if probes := chainOf(true, &script{name: "a"}).Probe(t.Context()); len(probes) != 0 {
+		t.Errorf("got %v", probes)
+	}
+}
+
 // TestParallel checks that no more calls run at the same time than configured.
 func TestParallel(t *testing.T) {
 	var running, most atomic.Int32
