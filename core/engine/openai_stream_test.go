@@ -61,10 +61,13 @@ func TestLongLineOfAStream(t *testing.T) {
 // connection is an error.
 func TestCutStreams(t *testing.T) {
 	half := `{"choices":[{"delta":{"content":"hal"}}]}`
-	s := newServer(t, events(half))
+	s := newServer(t, nil)
 	var pieces []string
-	if a := askModel(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
-		t.Errorf("got %+v", a)
+	for _, lines := range [][]string{{half}, {half, doneMark}} {
+		s.say(events(lines...))
+		if a := askModel(t, s.model(), streaming(hello(), &pieces)); a.Text != "hal" || !a.Truncated {
+			t.Errorf("%q: got %+v", lines, a)
+		}
 	}
 	s.say(func(w http.ResponseWriter, r *http.Request) {
 		events(half)(w, r)
