@@ -407,6 +407,10 @@ func (r *Reveal) endString() {
 	top, word := &r.levels[len(r.levels)-1], r.word.String()
 	if top.wantsKey() {
 		top.key, top.want = foldName(word), wantColon
+		isText := top.role == rolePayload && (top.key == "text" || top.key == "message")
+		if isText && word != top.key {
+			top.key = "" // actions do not know other spellings
+		}
 		return
 	}
 	top.want = top.next

@@ -149,6 +149,7 @@ func FuzzReveal(f *testing.F) {
 	f.Add(`{"actions":[{"type":"message_tg","payload":{"interface_path":"tg/1","text":"Hi"},"conditions":[]}]}`, uint8(1))
 	f.Add("```json\n[{\"type\":\"message\",\"payload\":{\"message\":\"x\",\"text\":\"y\"}}]```", uint8(2))
 	f.Add(`<think>x</think> a {b} {"action":"message_tg","action_input":{"text":"x"}} c`, uint8(4))
+	f.Add(`{"type":"message","payload":{"Message":"x"}}`, uint8(9))
 	f.Fuzz(func(t *testing.T, answer string, n uint8) {
 		if !utf8.ValidString(answer) {
 			return
