@@ -113,6 +113,7 @@ func (s *Small) begin(scene core.Scene) <-chan opinion {
 	return answer
 }
 
+// ask asks one question. A failure is an empty opinion.
 func (s *Small) ask(life context.Context, q core.Question, to chan<- opinion) {
 	ctx, cancel := context.WithTimeout(life, smallTime)
 	defer cancel()

@@ -40,7 +40,7 @@ var (
 	ErrCold     = errors.New("below absolute zero")
 )
 
-const maxBits = 400
+const maxBits = 400 // of a numerator or denominator
 
 // Compute computes a text that is a sum ("12% of 80") or a conversion ("10 km in miles") and nothing else. It returns
 // false for other texts.
