@@ -73,15 +73,12 @@ func (c *cursor) step(backward bool) (k, v []byte) {
 	if c.at >= len(c.rows) {
 		return nil, nil
 	}
-	present := c.rows[c.at][0]
+	present, limit := c.rows[c.at][0], firstRead
 	if backward == c.backward {
 		c.at++
 		if c.at < len(c.rows) || len(c.rows) < c.limit {
 			return c.here()
 		}
-	}
-	limit := firstRead
-	if backward == c.backward {
 		limit = min(4*c.limit, longestRead)
 	}
 	if backward {

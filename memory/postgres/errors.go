@@ -12,15 +12,13 @@ import (
 )
 
 // awayError is the error of a connection that could not be made, or that was lost.
-type awayError struct{ err error }
+type awayError struct{ error }
 
-func (e *awayError) Error() string { return e.err.Error() }
-func (e *awayError) Unwrap() error { return e.err }
+func (e *awayError) Unwrap() error { return e.error }
 
 // codeOf returns the SQLSTATE of an error of the server; "" for other errors.
 func codeOf(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""
@@ -42,9 +40,9 @@ var refusals = []string{"28P01", "28000", "3D000", "42501"}
 
 // isAway reports whether the database could not be reached, or is not ready.
 func isAway(err error) bool {
-	var e *awayError
+	_, lost := errors.AsType[*awayError](err)
 	code := codeOf(err)
-	return errors.As(err, &e) && !slices.Contains(refusals, code) ||
+	return lost && !slices.Contains(refusals, code) ||
 		strings.HasPrefix(code, "57P") || strings.HasPrefix(code, "08") || code == "53300" || code == "25006"
 }
 
@@ -78,15 +76,15 @@ func (db *DB) openError(err error) error {
 
 // withoutConfig returns the server's message, or why it could not be reached, without the user's name.
 func withoutConfig(err error) error {
-	var said *pgconn.PgError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return fmt.Errorf("%s (SQLSTATE %s)", said.Message, said.Code)
 	}
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
-		err = connect.Unwrap()
+	connect, ok := errors.AsType[*pgconn.ConnectError](err)
+	if !ok {
+		return err
 	}
-	if all, ok := err.(interface{ Unwrap() []error }); ok && connect != nil { // one for each address and attempt
+	err = connect.Unwrap()
+	if all, ok := err.(interface{ Unwrap() []error }); ok { // one for each address and attempt
 		list := all.Unwrap()
 		err = list[len(list)-1]
 	}

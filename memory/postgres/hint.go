@@ -18,7 +18,7 @@ const (
 )
 
 func hint(text string) statement {
-	return statement{"select pg_notify('" + channel + "', $1)", [][]byte{[]byte(text)}, []uint32{oidText}}
+	return statement{"select pg_notify('" + channel + "', $1)", [][]byte{[]byte(text)}}
 }
 
 // Hint implements kv.Shared.

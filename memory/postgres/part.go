@@ -126,24 +126,24 @@ func (db *DB) release(name string, one *part) {
 
 // snapshot says which workers run, and which parts they want and own.
 type snapshot struct {
-	workers map[int64][]byte // names, by id
-	dead    bool             // there are workers with expired leases
+	workers map[int64]bool // those that run, by id
+	dead    bool           // there are workers with expired leases
 	wants   map[int64][]string
 	owners  map[string]int64
 }
 
 func newSnapshot(workers, parts [][][]byte) snapshot {
-	s := snapshot{workers: make(map[int64][]byte), wants: make(map[int64][]string), owners: make(map[string]int64)}
+	s := snapshot{workers: make(map[int64]bool), wants: make(map[int64][]string), owners: make(map[string]int64)}
 	for _, row := range workers {
 		if row[2][0] != 0 {
-			s.workers[numberOf(row[0])] = row[1]
+			s.workers[numberOf(row[0])] = true
 		} else {
 			s.dead = true
 		}
 	}
 	for _, row := range parts {
 		name, id, owned := string(row[0]), numberOf(row[1]), row[2][0] != 0
-		if s.workers[id] == nil || name == exclusive {
+		if !s.workers[id] || name == exclusive {
 			continue
 		}
 		s.wants[id] = append(s.wants[id], name)
@@ -172,7 +172,7 @@ func (db *DB) balanceParts(ctx context.Context, released uint64, now snapshot) e
 			return err
 		}
 		now = newSnapshot(all[4].Rows, all[5].Rows)
-		if now.workers[db.Self()] == nil {
+		if !now.workers[db.Self()] {
 			return nil // the next renewal finds out whether another worker has taken over
 		}
 		mine, changes = db.divide(now)
@@ -216,28 +216,22 @@ func storeOwnership(name string, id int64, owned bool) statement {
 	if owned {
 		value[0] = 1
 	}
-	return statement{insertPart, [][]byte{[]byte(name), long(id), value}, []uint32{oidText, oidLong, oidBool}}
+	return statement{insertPart, [][]byte{[]byte(name), long(id), value}}
 }
 
 // removePart returns the statement that removes a part from a worker, which no longer wants it.
 func removePart(name string, id int64) statement {
-	return statement{deletePart, [][]byte{[]byte(name), long(id)}, []uint32{oidText, oidLong}}
+	return statement{deletePart, [][]byte{[]byte(name), long(id)}}
 }
 
-// groupOf returns the group of a part: the text before the first space. The parts of a group are divided
-// evenly.
-func groupOf(name string) string {
-	group, _, _ := strings.Cut(name, " ")
-	return group
-}
-
-// assign returns which worker should own each part. The parts of a group are divided evenly among the
-// workers that want them, and workers keep what they own if possible. All workers get the same result.
+// assign returns which worker should own each part. The parts of a group, whose names begin with the same word, are
+// divided evenly among the workers that want them, and workers keep what they own if possible. All workers get the
+// same result.
 func assign(wants map[int64][]string, owners map[string]int64) map[string]int64 {
 	groups := make(map[string]map[string][]int64) // who wants each part, by group
 	for _, id := range slices.Sorted(maps.Keys(wants)) {
 		for _, name := range wants[id] {
-			group := groupOf(name)
+			group, _, _ := strings.Cut(name, " ")
 			if groups[group] == nil {
 				groups[group] = make(map[string][]int64)
 			}

@@ -85,7 +85,7 @@ const findTables = `select to_regclass('kv') is not null and to_regclass('worker
 
 const createTable = `create table if not exists kv (k bytea primary key, v bytea not null)`
 
-// DB is an open database. It is a kv.Engine.
+// DB is an open database. It is a kv.Engine and kv.Shared.
 type DB struct {
 	name   string
 	log    *slog.Logger
@@ -103,11 +103,6 @@ type DB struct {
 	closed     atomic.Bool
 	trips      atomic.Int64 // round trips of transactions
 }
-
-var (
-	_ kv.Engine = (*DB)(nil)
-	_ kv.Shared = (*DB)(nil)
-)
 
 // Open connects to the database of a URL (postgres://…), creates missing tables and becomes a worker,
 // unless the Options say otherwise. While another process must be alone, Open waits until the lease would
@@ -155,7 +150,7 @@ func newDB(url string, o Options) (*DB, error) {
 		parts:  &parts{wanted: make(map[string]*part), recheck: make(chan struct{}, 1)},
 		o:      o, marker: string(rune(markers)) + rand.Text(),
 	}
-	db.worker.setRenewed(time.Time{})
+	db.worker.renewed.Store(time.Time{})
 	if o.OnFenced == nil {
 		db.o.OnFenced = func(error) {}
 	}
@@ -276,7 +271,7 @@ func (db *DB) Update(f func(kv.Tx) error) error {
 		lost := isAway(err)
 		unsure = unsure || lost
 		if codeOf(err) == divisionByZero {
-			db.worker.setRenewed(time.Time{}) // renewing finds out whether another worker has taken over
+			db.worker.renewed.Store(time.Time{}) // renewing finds out whether another worker has taken over
 		}
 		if !lost && !isConflict(err) || lost && db.away.Load() || time.Now().After(until) {
 			db.setAway(err, lost)
@@ -336,7 +331,7 @@ func (db *DB) Close() error {
 			return nil
 		})
 	}
-	db.resign(context.Background())
+	db.resign()
 	db.pool.close()
 	return nil
 }

@@ -178,7 +178,7 @@ func besides(t *testing.T, url string) *DB {
 		t.Fatal(err)
 	}
 	db.worker.id.Store(numberOf(all[0].Rows[0][0]))
-	db.worker.setRenewed(time.Now().Add(time.Hour))
+	db.worker.renewed.Store(time.Now().Add(time.Hour))
 	return db
 }
 

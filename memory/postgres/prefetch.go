@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -64,8 +63,7 @@ func (t *tx) fetch() {
 
 func (a *prefetch) statements() (all []statement) {
 	if len(a.keys) > 0 {
-		sql := "select k, v from kv where k = any($1)"
-		all = append(all, statement{sql, [][]byte{list(oidBytes, a.keys)}, []uint32{oidBytesList}})
+		all = append(all, statement{"select k, v from kv where k = any($1)", [][]byte{list(a.keys)}})
 	}
 	for _, r := range a.ranges {
 		all = append(all, r.statement())
@@ -74,8 +72,8 @@ func (a *prefetch) statements() (all []statement) {
 }
 
 const (
-	readForward  = "select k, v from kv where k >= $1 and k < $2 order by k limit $3"
-	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3"
+	readForward  = "select k, v from kv where k >= $1 and k < $2 order by k limit $3::bigint"
+	readBackward = "select k, v from kv where k >= $1 and k < $2 order by k desc limit $3::bigint"
 )
 
 func (r wholeRange) statement() statement {
@@ -83,8 +81,7 @@ func (r wholeRange) statement() statement {
 	if r.backward {
 		sql = readBackward
 	}
-	limit := binary.BigEndian.AppendUint32(nil, uint32(r.limit))
-	return statement{sql, [][]byte{r.from, r.to, limit}, []uint32{oidBytes, oidBytes, oidInt}}
+	return statement{sql, [][]byte{r.from, r.to, long(int64(r.limit))}}
 }
 
 // storePrefetched keeps the results of what was prefetched.

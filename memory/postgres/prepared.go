@@ -32,7 +32,7 @@ func prepare(ctx context.Context, conn *pgconn.PgConn, s *statement) (*pgconn.St
 		return d, nil
 	}
 	name := fmt.Sprintf("synthbot_%x", sha256.Sum256([]byte(s.sql)))[:32] // the same in all processes
-	d, err := conn.Prepare(ctx, name, s.sql, s.oids)
+	d, err := conn.Prepare(ctx, name, s.sql, nil)
 	if err == nil {
 		prepared[s.sql] = d
 	}
@@ -54,7 +54,7 @@ func (db *DB) sendPrepared(ctx context.Context, conn *pgconn.PgConn, all []state
 		var d *pgconn.StatementDescription
 		d, err = prepare(ctx, conn, s)
 		if err == nil {
-			batch.ExecStatement(d, s.params, s.formats(), inBinary)
+			batch.ExecStatement(d, s.params, inBinary, inBinary)
 		}
 	}
 	if err == nil {

@@ -26,7 +26,7 @@ const (
 	askSchema = `select coalesce(has_schema_privilege(current_schema(), 'create'), false)`
 	askTables = `select bool_and(has_table_privilege(t, p)) ` +
 		`from unnest(array['kv', 'worker', 'part']) t, unnest(array['select', 'insert', 'update', 'delete']) p`
-	askWorkers = `select name from worker where until > clock_timestamp() limit 1`
+	askWorkers = `select coalesce((select name from worker where until > clock_timestamp() limit 1), 'none')`
 )
 
 // Probe checks the database of a URL and returns its findings for an administrator, faults with a fix.
@@ -53,7 +53,7 @@ func Probe(ctx context.Context, url string) ([]core.Finding, error) {
 	p.judge(ctx, "standby", askCopies, judgeCopies)
 	p.judge(ctx, "log", askLog, judgeLog)
 	if hasTables {
-		p.workers(ctx)
+		p.judge(ctx, "worker", askWorkers, judgeWorker)
 		p.isolation(ctx)
 	}
 	return p.found, nil
@@ -66,19 +66,17 @@ type probe struct {
 	found     []core.Finding
 }
 
-func (p *probe) add(what, found, fix string) {
-	p.found = append(p.found, core.Finding{What: what, Found: found, Fix: fix})
+func (p *probe) add(what string, f core.Finding) {
+	f.What = what
+	p.found = append(p.found, f)
 }
 
-// ask returns the first row of a query; nil if there is none. If the query fails, it adds a finding
-// about what.
+// ask returns the row of a query. If the query fails, it returns nil, and adds a finding about what.
 func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
 	all, err := p.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
-		p.add(what, "unknown", fmt.Sprintf("the server does not say: %v", withoutConfig(err)))
-		return nil
-	}
-	if len(all) == 0 || len(all[0].Rows) == 0 {
+		fix := fmt.Sprintf("the server does not say: %v", withoutConfig(err))
+		p.add(what, core.Finding{Found: "unknown", Fix: fix})
 		return nil
 	}
 	for _, value := range all[0].Rows[0] {
@@ -90,8 +88,7 @@ func (p *probe) ask(ctx context.Context, what, sql string) (row []string) {
 func (p *probe) judge(ctx context.Context, what, sql string, judge func(row []string) core.Finding) {
 	row := p.ask(ctx, what, sql)
 	if row != nil {
-		f := judge(row)
-		p.add(what, f.Found, f.Fix)
+		p.add(what, judge(row))
 	}
 }
 
@@ -101,15 +98,15 @@ func (p *probe) server(ctx context.Context) {
 	if row == nil {
 		return
 	}
-	p.add("server", p.db.name+", version "+row[0], "")
+	p.add("server", core.Finding{Found: p.db.name + ", version " + row[0]})
 	took := time.Since(before)
 	there, err := strconv.ParseInt(row[1], 10, 64)
 	apart := time.UnixMilli(there).Sub(before.Add(took / 2)).Abs()
-	fix := ""
+	f := core.Finding{Found: fmt.Sprintf("%v from that of this machine", apart.Round(time.Millisecond))}
 	if err != nil || apart > maxClockDifference+took {
-		fix = "set both clocks by NTP: users see the times of this machine, and the server measures leases"
+		f.Fix = "set both clocks by NTP: users see the times of this machine, and the server measures leases"
 	}
-	p.add("clock", fmt.Sprintf("%v from that of this machine", apart.Round(time.Millisecond)), fix)
+	p.add("clock", f)
 }
 
 func (p *probe) rights(ctx context.Context) {
@@ -121,13 +118,13 @@ func (p *probe) rights(ctx context.Context) {
 	switch {
 	case schema == nil || tables == nil:
 	case schema[0] != "t":
-		p.found = append(p.found, core.Finding{What: "rights", Found: "no tables can be made", Fatal: true,
+		p.add("rights", core.Finding{Found: "no tables can be made", Fatal: true,
 			Fix: "grant create and usage on the schema to this user, or correct search_path"})
 	case tables[0] != "t":
-		p.found = append(p.found, core.Finding{What: "rights", Found: "the tables cannot be used", Fatal: true,
+		p.add("rights", core.Finding{Found: "the tables cannot be used", Fatal: true,
 			Fix: "grant select, insert, update, delete on kv, worker, part to this user, or let them own these"})
 	default:
-		p.add("rights", "tables can be made and used", "")
+		p.add("rights", core.Finding{Found: "tables can be made and used"})
 	}
 }
 
@@ -163,27 +160,19 @@ func judgeLog(row []string) core.Finding {
 	return core.Finding{Found: "the server does not log values"}
 }
 
-func (p *probe) workers(ctx context.Context) {
-	found := "none runs"
-	row := p.ask(ctx, "worker", askWorkers)
-	if row != nil {
-		found = row[0] + " runs"
-	}
-	p.add("worker", found, "")
-}
+func judgeWorker(row []string) core.Finding { return core.Finding{Found: row[0] + " runs"} }
 
 func (p *probe) isolation(ctx context.Context) {
 	err := p.skew(ctx)
 	switch {
 	case codeOf(err) == serializationFailure:
-		p.add("isolation", "transactions are serialisable", "")
+		p.add("isolation", core.Finding{Found: "transactions are serialisable"})
 	case err == nil:
-		p.found = append(p.found, core.Finding{
-			What: "isolation", Found: "transactions are not serialisable", Fatal: true,
-			Fix: "use PostgreSQL itself, or a service that offers this level; a pooler must be in transaction mode",
-		})
+		p.add("isolation", core.Finding{Found: "transactions are not serialisable", Fatal: true,
+			Fix: "use PostgreSQL itself, or a service that offers this level; a pooler must be in transaction mode"})
 	default:
-		p.add("isolation", "unknown", fmt.Sprintf("it cannot be tried: %v", withoutConfig(err)))
+		fix := fmt.Sprintf("it cannot be tried: %v", withoutConfig(err))
+		p.add("isolation", core.Finding{Found: "unknown", Fix: fix})
 	}
 }
 
@@ -196,15 +185,15 @@ func (p *probe) skew(ctx context.Context) (err error) {
 	}
 	defer p.db.pool.put(other)
 	keys := [][]byte{append([]byte{markers}, rand.Text()...), append([]byte{markers}, rand.Text()...)}
-	remove := statement{deleteAll, [][]byte{list(oidBytes, keys)}, []uint32{oidBytesList}}
+	remove := statement{deleteAll, [][]byte{list(keys)}}
 	defer func() {
 		_, failed := send(ctx, p.conn, []statement{remove})
 		err = errors.Join(err, failed)
 	}()
 	conns := []*pgconn.PgConn{p.conn, other}
 	for i, conn := range conns {
-		look := statement{"select v from kv where k = $1", [][]byte{keys[1-i]}, []uint32{oidBytes}}
-		add := statement{"insert into kv values ($1, '')", [][]byte{keys[i]}, []uint32{oidBytes}}
+		look := statement{"select v from kv where k = $1", [][]byte{keys[1-i]}}
+		add := statement{"insert into kv values ($1, '')", [][]byte{keys[i]}}
 		_, failed := send(ctx, conn, []statement{{sql: beginWrite}, look, add})
 		err = errors.Join(err, failed)
 	}

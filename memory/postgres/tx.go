@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	beginView   = "begin isolation level repeatable read read only"
-	beginWrite  = "begin isolation level serializable"
-	upsert      = "insert into kv select * from unnest($1, $2) on conflict (k) do update set v = excluded.v"
+	beginView  = "begin isolation level repeatable read read only"
+	beginWrite = "begin isolation level serializable"
+	upsert     = "insert into kv select * from unnest($1::bytea[], $2::bytea[]) " +
+		"on conflict (k) do update set v = excluded.v"
 	deleteAll   = "delete from kv where k = any($1)"
 	deleteRange = "delete from kv where k >= $1 and k < $2"
 )
@@ -30,20 +31,9 @@ const (
 	lastBucket  = 0xfe
 )
 
-// Types of parameters.
-const (
-	oidBool      = 16
-	oidBytes     = 17
-	oidLong      = 20
-	oidInt       = 23
-	oidText      = 25
-	oidBytesList = 1001
-)
-
 type statement struct {
 	sql    string
-	params [][]byte
-	oids   []uint32
+	params [][]byte // in binary; the server infers their types
 }
 
 // tx is a transaction, or a view. It connects with its first statement.
@@ -110,7 +100,7 @@ func (t *tx) beginStatements() []statement {
 	}
 	w := t.db.worker
 	params := [][]byte{long(w.id.Load()), long(w.barrier.Load()), fmt.Append(nil, w.lease.Milliseconds()/2)}
-	return append(all, statement{checkWorker, params, []uint32{oidLong, oidLong, oidText}})
+	return append(all, statement{checkWorker, params})
 }
 
 // ask runs statements in one round trip, with a connection from the pool.
@@ -126,15 +116,13 @@ func (db *DB) ask(ctx context.Context, all ...statement) ([]*pgconn.Result, erro
 func send(ctx context.Context, conn *pgconn.PgConn, all []statement) ([]*pgconn.Result, error) {
 	var batch pgconn.Batch
 	for _, s := range all {
-		batch.ExecParams(s.sql, s.params, s.oids, s.formats(), inBinary)
+		batch.ExecParams(s.sql, s.params, nil, inBinary, inBinary)
 	}
 	return execute(ctx, conn, &batch, len(all))
 }
 
-// inBinary selects the binary format for a value.
+// inBinary selects the binary format for all values.
 var inBinary = []int16{1}
-
-func (s *statement) formats() []int16 { return slices.Repeat(inBinary, len(s.params)) }
 
 // execute runs a batch of count statements.
 func execute(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, count int) ([]*pgconn.Result, error) {
@@ -177,7 +165,7 @@ func (t *tx) get(key string) []byte {
 	if ok {
 		return value
 	}
-	rows := t.run(statement{"select v from kv where k = $1", [][]byte{[]byte(key)}, []uint32{oidBytes}})[0].Rows
+	rows := t.run(statement{"select v from kv where k = $1", [][]byte{[]byte(key)}})[0].Rows
 	if len(rows) > 0 {
 		value = rows[0][0]
 	}
@@ -205,11 +193,10 @@ func (t *tx) flush(last string) {
 		}
 	}
 	if len(keys) > 0 {
-		params := [][]byte{list(oidBytes, keys), list(oidBytes, values)}
-		all = append(all, statement{upsert, params, []uint32{oidBytesList, oidBytesList}})
+		all = append(all, statement{upsert, [][]byte{list(keys), list(values)}})
 	}
 	if len(deleted) > 0 {
-		all = append(all, statement{deleteAll, [][]byte{list(oidBytes, deleted)}, []uint32{oidBytesList}})
+		all = append(all, statement{deleteAll, [][]byte{list(deleted)}})
 	}
 	if last != "" {
 		all = append(all, statement{sql: last})
@@ -221,11 +208,11 @@ func (t *tx) flush(last string) {
 	clear(t.dirty)
 }
 
-// list encodes an array of values of a type.
-func list(oid uint32, all [][]byte) []byte {
+// list encodes an array of values of type bytea.
+func list(all [][]byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 1) // dimensions
 	b = binary.BigEndian.AppendUint32(b, 0)    // no nulls
-	b = binary.BigEndian.AppendUint32(b, oid)
+	b = binary.BigEndian.AppendUint32(b, 17)   // the type bytea
 	b = binary.BigEndian.AppendUint32(b, uint32(len(all)))
 	b = binary.BigEndian.AppendUint32(b, 1) // the first index
 	for _, one := range all {
@@ -246,7 +233,7 @@ func (t *tx) Bucket(name string) kv.Bucket {
 }
 
 func (t *tx) Barrier() error {
-	t.run(statement{raiseBarrier, [][]byte{long(t.db.Self())}, []uint32{oidLong}})
+	t.run(statement{raiseBarrier, [][]byte{long(t.db.Self())}})
 	return nil
 }
 
@@ -258,10 +245,9 @@ func (t *tx) MakeBucket(name string) error {
 	if _, ok := t.ids[name]; ok {
 		return nil
 	}
-	used := slices.Sorted(maps.Values(t.ids))
 	id := byte(firstBucket)
-	if len(used) > 0 {
-		id = used[len(used)-1] + 1
+	for _, used := range t.ids {
+		id = max(id, used+1)
 	}
 	if id > lastBucket {
 		return fmt.Errorf("bucket %s: too many buckets", name)
@@ -278,7 +264,7 @@ func (t *tx) DropBucket(name string) error {
 		return nil
 	}
 	t.flush("")
-	t.run(statement{deleteRange, [][]byte{{id}, {id + 1}}, []uint32{oidBytes, oidBytes}})
+	t.run(statement{deleteRange, [][]byte{{id}, {id + 1}}})
 	t.known, t.spans, t.ids = make(map[string][]byte), nil, maps.Clone(t.ids)
 	delete(t.ids, name)
 	t.put(string(rune(names))+name, nil)

@@ -31,10 +31,11 @@ const (
 	lockWorkers  = `lock table worker, part in share row exclusive mode`
 	listWorkers  = `select id, name, until > clock_timestamp() from worker order by id`
 	pruneWorkers = `delete from worker where until <= clock_timestamp()`
-	insertWorker = `insert into worker (name, until) values ($1, clock_timestamp() + $2 * interval '1 ms') returning id`
+	insertWorker = `insert into worker (name, until) ` +
+		`values ($1, clock_timestamp() + $2::bigint * interval '1 ms') returning id`
 	// renewWorker renews an expired lease, too, but not one that endWorker has ended: the server may still execute
 	// a renewal that this process has cancelled.
-	renewWorker = `update worker set until = clock_timestamp() + $2 * interval '1 ms' ` +
+	renewWorker = `update worker set until = clock_timestamp() + $2::bigint * interval '1 ms' ` +
 		`where id = $1 and isfinite(until) returning barrier`
 	endWorker = `update worker set until = '-infinity' where id = $1`
 	endParts  = `delete from part where worker = $1`
@@ -59,7 +60,7 @@ type worker struct {
 	id       atomic.Int64 // 0: not registered
 	handling sync.Mutex   // held while a barrier is handled
 	barrier  atomic.Int64 // the last one that was handled
-	renewed  atomic.Value // a time.Time: when the last successful renewal began
+	renewed  atomic.Value // a time.Time: when the last successful renewal began; zero: the lease is overdue
 
 	stop    context.CancelFunc // ends the renewals; set by register
 	running sync.WaitGroup
@@ -74,9 +75,6 @@ func (w *worker) unrenewed() time.Duration {
 
 // overdue reports whether the lease may have expired, by the clock of this process.
 func (w *worker) overdue() bool { return w.unrenewed() > w.lease*heldTenths/10 }
-
-// setRenewed stores when a successful renewal began; the zero Time makes the lease overdue.
-func (w *worker) setRenewed(began time.Time) { w.renewed.Store(began) }
 
 // claim makes sure that this process may write: it registers the worker or renews an overdue lease.
 func (db *DB) claim(ctx context.Context) error {
@@ -136,7 +134,7 @@ func (db *DB) register(ctx context.Context) error {
 	w := db.worker
 	params := [][]byte{[]byte(w.name), long(w.lease.Milliseconds())}
 	all, err = send(ctx, conn, []statement{
-		{sql: pruneWorkers}, {sql: pruneParts}, {insertWorker, params, []uint32{oidText, oidLong}},
+		{sql: pruneWorkers}, {sql: pruneParts}, {insertWorker, params},
 	})
 	if err != nil {
 		return err
@@ -149,7 +147,7 @@ func (db *DB) register(ctx context.Context) error {
 	if _, err := send(ctx, conn, last); err != nil {
 		return err
 	}
-	w.setRenewed(began)
+	w.renewed.Store(began)
 	w.id.Store(id)
 	background, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -238,7 +236,7 @@ func (db *DB) renew(ctx context.Context) (snapshot, error) {
 	began, w := time.Now(), db.worker
 	params := [][]byte{long(w.id.Load()), long(w.lease.Milliseconds())}
 	all, err := send(ctx, conn, []statement{
-		{renewWorker, params, []uint32{oidLong, oidLong}}, {sql: listWorkers}, {sql: listParts},
+		{renewWorker, params}, {sql: listWorkers}, {sql: listParts},
 	})
 	switch {
 	case err != nil && conn.IsClosed():
@@ -252,7 +250,7 @@ func (db *DB) renew(ctx context.Context) (snapshot, error) {
 		}
 		return snapshot{}, core.ErrFenced
 	}
-	w.setRenewed(began)
+	w.renewed.Store(began)
 	if err := db.handleBarrier(numberOf(all[0].Rows[0][0])); err != nil {
 		return snapshot{}, err
 	}
@@ -275,7 +273,7 @@ func (db *DB) handleBarrier(barrier int64) error {
 }
 
 // resign stops the renewals and ends the lease, so that other workers need not wait until it expires.
-func (db *DB) resign(ctx context.Context) {
+func (db *DB) resign() {
 	w := db.worker
 	if w.stop == nil {
 		return
@@ -283,8 +281,8 @@ func (db *DB) resign(ctx context.Context) {
 	w.stop()
 	w.running.Wait()
 	me := [][]byte{long(w.id.Load())}
-	_, _ = db.ask(ctx, statement{endWorker, me, []uint32{oidLong}}, statement{endParts, me, []uint32{oidLong}},
-		hint(hintParts)) // if it fails, the lease expires by itself
+	// If this fails, the lease expires by itself.
+	_, _ = db.ask(context.Background(), statement{endWorker, me}, statement{endParts, me}, hint(hintParts))
 }
 
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {

@@ -130,8 +130,8 @@ func TestFenceAfterCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = former.Update(func(tx kv.Tx) error {
-		tx.Bucket("a").Get([]byte("k"))       // begins the transaction, which checks the worker
-		former.worker.setRenewed(time.Time{}) // as if the lease were long over
+		tx.Bucket("a").Get([]byte("k"))          // begins the transaction, which checks the worker
+		former.worker.renewed.Store(time.Time{}) // as if the lease were long over
 		return tx.Bucket("a").Put([]byte("k"), []byte("committed"))
 	})
 	if !errors.Is(err, core.ErrFenced) {
@@ -167,7 +167,7 @@ func TestFenceByRenewal(t *testing.T) {
 // not bring it back: commands would have to wait until it expires.
 func TestRenewalAfterResigning(t *testing.T) {
 	db := started(t, coretest.StartPostgres(t).URL, Options{})
-	db.resign(t.Context())
+	db.resign()
 	if _, err := db.renew(t.Context()); !errors.Is(err, core.ErrFenced) {
 		t.Errorf("renewal: got %v, want %v", err, core.ErrFenced)
 	}
@@ -246,7 +246,7 @@ func TestLapse(t *testing.T) {
 	if err := put(db, "new"); err != nil || !db.OwnsParts() {
 		t.Errorf("unexpected error %v; owns parts: %v", err, db.OwnsParts())
 	}
-	db.worker.setRenewed(time.Now().Add(time.Hour)) // as if the clock of this process were wrong
+	db.worker.renewed.Store(time.Now().Add(time.Hour)) // as if the clock of this process were wrong
 	time.Sleep(short + short/4)
 	if err := put(db, "newer"); err != nil {
 		t.Error(err)
