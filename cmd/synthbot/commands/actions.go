@@ -192,27 +192,23 @@ func (p *program) prompt(ctx context.Context, a promptRequest) error {
 	if err != nil {
 		return err
 	}
-	return p.inspect(ctx, accessRead, func(b *daemon.Bot) error { return p.preview(ctx, b, place, a, further) })
-}
-
-func (p *program) preview(
-	ctx context.Context, b *daemon.Bot, place core.Path, a promptRequest, further catalogue,
-) error {
-	cfg := *b.InForce().Config
-	cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
-	turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)
-	if err != nil {
+	return p.inspect(ctx, accessRead, func(b *daemon.Bot) error {
+		cfg := *b.InForce().Config
+		cfg.Prompt.Lite = cfg.Prompt.Lite || a.lite
+		turns, err := b.TurnsWith(&cfg, p.Logger(&cfg, slog.LevelWarn), further)
+		if err != nil {
+			return err
+		}
+		limits := b.InForce().Engines.Limits(place)
+		limits.Chars = cmp.Or(a.limit, limits.Chars)
+		built, err := turns.Preview(ctx, core.Message{
+			Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
+			Author:  core.Author{ID: a.author, Name: a.author},
+			Private: place.Interface() == "console", Addressed: core.AddressedDirect,
+		}, limits)
+		if err == nil {
+			_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
+		}
 		return err
-	}
-	limits := b.InForce().Engines.Limits(place)
-	limits.Chars = cmp.Or(a.limit, limits.Chars)
-	built, err := turns.Preview(ctx, core.Message{
-		Path: place, ID: "preview", Text: a.text, Time: cfg.Clock(p.Clock)(),
-		Author:  core.Author{ID: a.author, Name: a.author},
-		Private: place.Interface() == "console", Addressed: core.AddressedDirect,
-	}, limits)
-	if err == nil {
-		_, err = fmt.Fprintf(p.Out, "%s\n", built.JSON())
-	}
-	return err
+	})
 }

@@ -105,8 +105,12 @@ func (p *program) check(ctx context.Context, place core.Path, online bool, found
 			err = p.showSettings(ctx, b, place, found)
 		} else {
 			p.reportParts(cfg, b.InForce().Engines.Names(), database, found)
-			if err := reportServer(ctx, cfg, found); err != nil {
-				return err
+			if !cfg.Store.URL.IsZero() {
+				server, err := cfg.Store.Probe(ctx)
+				found.addAll("database", server)
+				if err != nil {
+					return err
+				}
 			}
 			found.addAll("engine", b.EnginesTooSmall(ctx))
 			found.addAll("speech", cfg.Speech.Probe()) // whether its programs are installed
@@ -156,16 +160,6 @@ func (p *program) reportParts(cfg *daemon.Config, engines []string, database cor
 	}
 }
 
-// reportServer reports what a probe of the server of [store] finds, if there is one.
-func reportServer(ctx context.Context, cfg *daemon.Config, found *findings) error {
-	if cfg.Store.URL.IsZero() {
-		return nil
-	}
-	all, err := cfg.Store.Probe(ctx)
-	found.addAll("database", all)
-	return err
-}
-
 // dataDirFix returns why the data directory cannot be written; "" if it can. To find out, it creates a folder in
 // it, or in the nearest existing one above it, and removes the folder: file modes alone do not tell.
 func dataDirFix(dir string) string {
@@ -206,8 +200,7 @@ func (p *program) reportChanges(ctx context.Context, b *daemon.Bot, found *findi
 		args := []string{"check", "--" + changesFlag, "--format", found.format.String()}
 		err := p.runInDaemon(ctx, d, args, p.In, p.output.To)
 		if !errors.Is(err, exitStatus(statusDone)) {
-			const text = "the running synthbot did not answer: changes are unknown"
-			found.add("daemon", core.Finding{Fix: text})
+			found.add("daemon", core.Finding{Fix: "the running synthbot did not answer: changes are unknown"})
 		}
 	case b.Data.DB != nil:
 		return reportChangesInForce(ctx, b, found)
@@ -291,8 +284,9 @@ func (p *program) checkOnline(ctx context.Context, b *daemon.Bot, out *findings)
 		}
 	}
 	engines := b.InForce().Engines
-	groups = append(groups, group{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, engines) }})
-	groups = append(groups, group{"speech", func() []core.Finding { return cfg.Speech.Try(ctx) }})
+	groups = append(groups,
+		group{"engine", func() []core.Finding { return daemon.ProbeEngines(ctx, engines) }},
+		group{"speech", func() []core.Finding { return cfg.Speech.Try(ctx) }})
 	found := make([][]core.Finding, len(groups))
 	var all sync.WaitGroup
 	for i, g := range groups {
@@ -370,7 +364,7 @@ func (p *program) fix(found *findings) error {
 	for _, r := range repairs {
 		for _, line := range r.Lines {
 			if found.format == formatJSON {
-				found.print(findingLine{Level: "ok", Group: "fix", Text: line})
+				printJSON(p.Out, findingLine{Level: "ok", Group: "fix", Text: line})
 			} else {
 				fmt.Fprintln(p.Out, "fix  "+line)
 			}

@@ -38,6 +38,11 @@ const (
 
 // inspect calls f with the daemon's bot or, outside a daemon, with a new one that does not run.
 func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) error) error {
+	return p.inspectLogging(ctx, slog.LevelWarn, as, f)
+}
+
+// inspectLogging is inspect with the lowest level that the new bot logs.
+func (p *program) inspectLogging(ctx context.Context, least slog.Level, as access, f func(*daemon.Bot) error) error {
 	if p.runningBot != nil {
 		return f(p.runningBot)
 	}
@@ -45,7 +50,7 @@ func (p *program) inspect(ctx context.Context, as access, f func(*daemon.Bot) er
 	if err != nil {
 		return err
 	}
-	log := p.Logger(cfg, slog.LevelWarn)
+	log := p.Logger(cfg, least)
 	return p.Run(ctx, daemon.RunOptions{
 		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: f,
 		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
@@ -90,13 +95,10 @@ func (p *program) withStore(as access, f func(*daemon.Config, daemon.Store) erro
 }
 
 func (p *program) noDatabaseError(c *daemon.Config) error {
-	dir, err := c.DataDir(p.Getenv)
-	switch {
-	case !c.Store.URL.IsZero():
+	if !c.Store.URL.IsZero() {
 		return errors.New("there is no database yet on the server of [store]; the first conversation creates it")
-	case err != nil:
-		return err
 	}
+	dir, _ := c.DataDir(p.Getenv) // the caller has searched it
 	return fmt.Errorf("there is no database yet in %s; the first conversation creates it", dir)
 }
 

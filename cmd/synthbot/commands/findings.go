@@ -80,7 +80,7 @@ func (f *findings) add(group string, found core.Finding) {
 		level = "warning"
 	}
 	if f.format == formatJSON {
-		f.print(findingLine{Level: level, Group: group, What: found.What, Text: found.Found, Fix: found.Fix})
+		printJSON(f.out, findingLine{Level: level, Group: group, What: found.What, Text: found.Found, Fix: found.Fix})
 		return
 	}
 	daemon.PrintFinding(f.out, group, found)
@@ -95,17 +95,15 @@ func (f *findings) faults(err error) error {
 	case f.format != formatJSON || err == nil || errors.Is(err, errFindings) || errors.As(err, &printed):
 		return err
 	case !errors.As(err, &all):
-		f.print(findingLine{Level: "error", Group: "check", Text: txt.Line(err.Error())})
+		printJSON(f.out, findingLine{Level: "error", Group: "check", Text: txt.Line(err.Error())})
 		return err
 	}
 	for _, one := range all {
-		f.print(findingLine{
+		printJSON(f.out, findingLine{
 			Level: "error", Group: "configuration", Text: one.Text, File: one.File, Line: one.Line, Key: one.Key,
 		})
 	}
 	return exitStatus(statusUsage)
 }
-
-func (f *findings) print(line findingLine) { printJSON(f.out, line) }
 
 func printJSON(out io.Writer, value any) { fmt.Fprintf(out, "%s\n", core.JSON(value)) }

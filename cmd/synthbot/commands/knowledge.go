@@ -72,24 +72,15 @@ func evalKnowledge(ctx context.Context, p *program, file string, in io.Reader) e
 
 // withKnowledge calls f with the plugin knowledge of the daemon, or of a bot that does not run.
 func withKnowledge(ctx context.Context, p *program, as access, f func(*knowledge.Plugin) error) error {
-	inspect := func(b *daemon.Bot) error {
+	if _, err := mustLoad(p); err != nil {
+		return err
+	}
+	return p.inspectLogging(ctx, slog.LevelError, as, func(b *daemon.Bot) error {
 		k := b.Knowledge()
 		if k == nil {
 			return daemon.Usagef("the plugin is off; add [plugins.knowledge] with a source to the configuration")
 		}
 		return f(k)
-	}
-	if p.runningBot != nil {
-		return inspect(p.runningBot)
-	}
-	cfg, err := mustLoad(p)
-	if err != nil {
-		return err
-	}
-	log := p.Logger(cfg, slog.LevelError)
-	return p.Run(ctx, daemon.RunOptions{
-		Config: cfg, Log: log, Interfaces: daemon.InspectionInterfaces, Inspect: inspect,
-		Open: func() (daemon.Store, error) { return p.openStore(cfg, log, as) },
 	})
 }
 
