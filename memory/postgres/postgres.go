@@ -322,15 +322,6 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
-	if db.Self() != 0 {
-		_ = catchFault(func() error { // a marker that stays does no harm
-			t := db.newTx(context.Background(), beginWrite)
-			defer t.release()
-			t.put(db.marker, nil)
-			t.flush("commit")
-			return nil
-		})
-	}
 	db.resign()
 	db.pool.close()
 	return nil

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 
@@ -40,11 +41,7 @@ func (t *tx) Prefetch(what ...kv.Range) {
 			}
 			continue
 		}
-		limit := r.Limit
-		if limit == 0 {
-			limit = math.MaxInt32
-		}
-		whole := wholeRange{from, append([]byte{id}, r.To...), r.Backward, limit}
+		whole := wholeRange{from, append([]byte{id}, r.To...), r.Backward, cmp.Or(r.Limit, math.MaxInt32)}
 		twice := func(o wholeRange) bool {
 			return bytes.Equal(o.from, whole.from) && bytes.Equal(o.to, whole.to) && o.backward == whole.backward
 		}

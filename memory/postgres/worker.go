@@ -272,7 +272,8 @@ func (db *DB) handleBarrier(barrier int64) error {
 	return nil
 }
 
-// resign stops the renewals and ends the lease, so that other workers need not wait until it expires.
+// resign stops the renewals, ends the lease, so that other workers need not wait until it expires, and deletes the
+// marker of the last transaction.
 func (db *DB) resign() {
 	w := db.worker
 	if w.stop == nil {
@@ -281,8 +282,9 @@ func (db *DB) resign() {
 	w.stop()
 	w.running.Wait()
 	me := [][]byte{long(w.id.Load())}
-	// If this fails, the lease expires by itself.
-	_, _ = db.ask(context.Background(), statement{endWorker, me}, statement{endParts, me}, hint(hintParts))
+	// If this fails, the lease expires by itself, and a marker that stays does no harm.
+	_, _ = db.ask(context.Background(), statement{endWorker, me}, statement{endParts, me}, hint(hintParts),
+		statement{deleteAll, [][]byte{list([][]byte{[]byte(db.marker)})}})
 }
 
 func createTables(ctx context.Context, conn *pgconn.PgConn) error {
