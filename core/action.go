@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -275,6 +276,17 @@ type Result struct {
 
 // Output returns a result whose output is a value as JSON.
 func Output(v any) Result { return Result{Output: JSON(v)} }
+
+// JSON encodes a value; one that cannot be encoded becomes null.
+func JSON(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
 
 // ErrorKind decides whether a call is tried again, whether its fallback runs, and how the error is worded.
 type ErrorKind string

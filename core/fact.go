@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -94,6 +95,17 @@ type Item struct {
 	Key     string
 	Version uint64 // 1 at first, one more after each change; 0: does not exist
 	Value   json.RawMessage
+}
+
+// Decode decodes the value of an item into v. It leaves v as it is if there is none.
+func (i *Item) Decode(v any) error {
+	if i.Value == nil {
+		return nil
+	}
+	if err := json.Unmarshal(i.Value, v); err != nil {
+		return fmt.Errorf("item %q of %q: %w", i.Key, i.Path, err)
+	}
+	return nil
 }
 
 // AnyVersion lets Put replace an item of any version, or none.
