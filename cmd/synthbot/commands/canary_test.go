@@ -286,7 +286,7 @@ func TestEverySecretIsPlanted(t *testing.T) {
 	emptyMachine(t)
 	telegram := telegramtest.New(t)
 	writeSecrets(t, telegram, "http://127.0.0.1:1")
-	p := &program{Env: &daemon.Env{Getenv: os.Getenv, Clock: time.Now}}
+	p := newProgram(&daemon.Env{Getenv: os.Getenv, Clock: time.Now}, nil)
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)

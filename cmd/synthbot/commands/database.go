@@ -201,11 +201,8 @@ func (p *program) withAnyFormat(copy func(*memory.DB) error) error {
 
 // noteImported prints the folder of imported personas, if there are any, because a backup does not contain them.
 func noteImported(p *program) {
-	cfg, _ := p.load() // its faults are reported when they matter
-	dir, err := cfg.DataDir(p.Getenv)
-	if err != nil {
-		return
-	}
+	cfg, _ := p.load()
+	dir, _ := cfg.DataDir(p.Getenv) // the backup has found it
 	folder := filepath.Join(dir, daemon.ImportFolder)
 	files, err := os.ReadDir(folder)
 	if err == nil && len(files) > 0 {
@@ -247,9 +244,8 @@ func (p *program) backupByDaemon(ctx context.Context, d *admin.Control, file str
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	var status exitStatus
 	err = p.runInDaemon(ctx, d, []string{"backup", "-"}, p.In, f)
-	if errors.As(err, &status) && status == statusDone {
+	if errors.Is(err, exitStatus(statusDone)) {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

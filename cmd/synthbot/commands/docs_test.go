@@ -40,7 +40,7 @@ func pages(t *testing.T) map[string]string {
 
 // TestPagesNameWhatIs checks that the commands and flags in the documentation exist.
 func TestPagesNameWhatIs(t *testing.T) {
-	p := &program{Env: &daemon.Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}}
+	p := newProgram(&daemon.Env{Out: io.Discard, Err: io.Discard, Getenv: os.Getenv, Clock: time.Now}, nil)
 	command := regexp.MustCompile("(?:`|\\$ |sudo )synthbot ([a-z]+)([^`\\n#]*)")
 	flag := regexp.MustCompile(` (--[a-z-]+)`)
 	n := 0
@@ -73,7 +73,7 @@ func hasFlag(c *cobra.Command, name string) bool {
 
 // TestPagesConfigure checks that the configuration examples in the documentation are valid.
 func TestPagesConfigure(t *testing.T) {
-	p := &program{Env: &daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}}
+	p := newProgram(&daemon.Env{Getenv: func(string) string { return "" }, Clock: time.Now}, nil)
 	n := 0
 	for name, text := range pages(t) {
 		for _, m := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -127,7 +127,7 @@ func chatCommands(t *testing.T) (names []string) {
 	}
 	file := filepath.Join(t.TempDir(), "config.toml")
 	write(t, file, tables.String())
-	p := &program{Env: &daemon.Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}}
+	p := newProgram(&daemon.Env{File: file, Getenv: func(string) string { return "" }, Clock: time.Now, Err: io.Discard}, nil)
 	c, err := p.load()
 	if err != nil {
 		t.Fatal(err)

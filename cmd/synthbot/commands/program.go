@@ -43,7 +43,7 @@ func Main(ctx context.Context, e *daemon.Env, args []string, grace, closeTime ti
 
 // newProgram returns an invocation. It ends the process if the database or a stopping bot hangs.
 func newProgram(e *daemon.Env, args []string) *program {
-	p := &program{Env: e, args: args, output: &output.Writer{To: e.Out}}
+	p := &program{Env: e, args: args, output: &output.Writer{To: e.Out}, loadOnce: sync.OnceValues(e.Load)}
 	p.Out = p.output
 	p.Version = version
 	p.OnStuck = func(job string) {
@@ -74,9 +74,8 @@ type program struct {
 	output          *output.Writer // Env.Out
 	grace           time.Duration  // how long turns may take to finish when the bot stops
 	shutdown        shutdownLimit
-	restoreTerminal func()         // nil: the terminal's mode was not changed
-	loaded          *daemon.Config // what load read; nil: nothing yet
-	loadError       error
+	restoreTerminal func()                         // nil: the terminal's mode was not changed
+	loadOnce        func() (*daemon.Config, error) // Env.Load, but once: a pipe can be read only once
 
 	parsed     bool        // flags and arguments were valid
 	args       []string    // the whole command line
@@ -90,10 +89,7 @@ func (p *program) load() (*daemon.Config, error) {
 		c := *p.runningBot.InForce().Config
 		return &c, nil
 	}
-	if p.loaded == nil { // a pipe can be read only once
-		p.loaded, p.loadError = p.Env.Load()
-	}
-	return p.loaded, p.loadError
+	return p.loadOnce()
 }
 
 // mustLoad is load for commands that need a configuration file.
