@@ -35,11 +35,9 @@ const (
 	diskFull             = "53100"
 )
 
-// refusals are the codes with which a server permanently refuses to connect.
-var refusals = []string{"28P01", "28000", "3D000", "42501"}
-
 // isAway reports whether the database could not be reached, or is not ready.
 func isAway(err error) bool {
+	refusals := []string{"28P01", "28000", "3D000", "42501"} // with which a server permanently refuses to connect
 	_, lost := errors.AsType[*awayError](err)
 	code := codeOf(err)
 	return lost && !slices.Contains(refusals, code) ||

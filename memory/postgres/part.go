@@ -184,8 +184,7 @@ func (db *DB) balanceParts(ctx context.Context, released uint64, now snapshot) e
 	return nil
 }
 
-// divide returns which parts this worker owns from now on, and the statements that store what it wants and
-// owns.
+// divide returns which parts this worker owns from now on, and the statements that store what it wants and owns.
 func (db *DB) divide(now snapshot) (mine map[string]bool, changes []statement) {
 	db.parts.mu.Lock()
 	defer db.parts.mu.Unlock()

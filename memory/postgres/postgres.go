@@ -59,9 +59,8 @@ type Options struct {
 	Log    *slog.Logger  // nil: silent
 	Worker string        // the name of this process; "": the host's name
 	Lease  time.Duration // 0: 10 seconds
-	// JoinOnWrite is for a process that usually only reads, such as a command. It becomes a worker, and creates
-	// missing tables, with its first transaction that writes. That fails with core.ErrLocked if another
-	// worker runs.
+	// JoinOnWrite is for a process that usually only reads, such as a command. It becomes a worker, and creates missing
+	// tables, with its first transaction that writes. That fails with core.ErrLocked if another worker runs.
 	JoinOnWrite bool
 	// SoleWorker is for a process that must be the only worker. If another one runs, Open waits until its
 	// lease would have expired, and then fails with core.ErrLocked. No other can start while it runs.

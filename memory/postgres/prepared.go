@@ -8,9 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// settings apply to every connection. Statements are planned once for all parameters. The table may be
-// empty at that time, and then the server would prefer a sequential scan to the index. Views may be idle
-// for any time.
+// settings apply to every connection. Statements are planned once for all parameters. The table may be empty at that
+// time, and then the server would prefer a sequential scan to the index. Views may be idle for any time.
 var settings = map[string]string{
 	"plan_cache_mode":                     "force_generic_plan",
 	"enable_seqscan":                      "off",

@@ -61,21 +61,22 @@ func (db *DB) newTx(ctx context.Context, begin string) *tx {
 // run sends statements in one round trip, preceded by those that begin the transaction and read ahead. It
 // returns the results of the statements, or panics with a kv.Fault.
 func (t *tx) run(all ...statement) []*pgconn.Result {
-	first := t.prefetch.statements()
-	skip, begins, used, err := len(first), t.conn == nil, false, error(nil)
-	all = slices.Concat(first, all)
-	if begins {
+	var begin []statement
+	var used bool
+	if t.conn == nil {
+		var err error
 		t.conn, used, err = t.db.pool.take(t.ctx)
 		if err != nil {
 			panic(&kv.Fault{Err: err})
 		}
-		begin := t.beginStatements()
-		all, skip = slices.Concat(begin, all), skip+len(begin)
+		begin = t.beginStatements()
 	}
+	ahead := t.prefetch.statements()
+	skip := len(begin) + len(ahead)
 	t.db.trips.Add(1)
-	results, err := t.db.sendPrepared(t.ctx, t.conn, all)
+	results, err := t.db.sendPrepared(t.ctx, t.conn, slices.Concat(begin, ahead, all))
 	if err == nil {
-		t.storePrefetched(t.prefetch, results[skip-len(first):skip])
+		t.storePrefetched(t.prefetch, results[len(begin):skip])
 		t.prefetch = prefetch{}
 		return results[skip:]
 	}
@@ -83,10 +84,11 @@ func (t *tx) run(all ...statement) []*pgconn.Result {
 		t.db.pool.closeIdle() // the idle connections may be broken, too
 		err = &awayError{err}
 	}
-	again := used && t.conn.IsClosed() || begins && isUnprepared(err) // broken while idle, or switched by a pooler
+	// The connection was broken while idle, or switched by a pooler.
+	again := used && t.conn.IsClosed() || len(begin) > 0 && isUnprepared(err)
 	if again && t.begin == beginView && t.ctx.Err() == nil {
 		t.release()
-		return t.run(all[skip:]...)
+		return t.run(all...)
 	}
 	panic(&kv.Fault{Err: err})
 }

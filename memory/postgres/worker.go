@@ -66,8 +66,7 @@ type worker struct {
 	running sync.WaitGroup
 }
 
-// unrenewed returns how long ago the last successful renewal began, including time in which the machine
-// slept.
+// unrenewed returns how long ago the last successful renewal began, including time in which the machine slept.
 func (w *worker) unrenewed() time.Duration {
 	renewed := w.renewed.Load().(time.Time)
 	return max(time.Since(renewed), time.Now().Round(0).Sub(renewed.Round(0)))
@@ -111,9 +110,8 @@ func (db *DB) registerPatiently(ctx context.Context) error {
 	}
 }
 
-// register adds this process to the workers. It deletes workers with expired leases, and waits for their
-// transactions. The error wraps core.ErrLocked if another worker must be alone, or if this one must be and
-// others run.
+// register adds this process to the workers. It deletes workers with expired leases, and waits for their transactions.
+// The error wraps core.ErrLocked if another worker must be alone, or if this one must be and others run.
 func (db *DB) register(ctx context.Context) error {
 	conn, _, err := db.pool.take(ctx)
 	if err != nil {
@@ -158,9 +156,8 @@ func (db *DB) register(ctx context.Context) error {
 	return nil
 }
 
-// mayRegister returns an error if another worker must be alone, or if this one must be and others run.
-// With JoinOnWrite, it also does if a worker has run since the database was opened: what was read may be
-// outdated.
+// mayRegister returns an error if another worker must be alone, or if this one must be and others run. With
+// JoinOnWrite, it also does if a worker has run since the database was opened: what was read may be outdated.
 func (db *DB) mayRegister(workers, parts [][][]byte) error {
 	alone := make(map[int64]bool)
 	for _, row := range parts {
