@@ -1,7 +1,6 @@
 package core
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -11,9 +10,6 @@ import (
 
 // maxPath is the longest path in bytes, as printed.
 const maxPath = 512
-
-// errPath is wrapped by the errors of malformed paths.
-var errPath = errors.New("bad path")
 
 // personMark is the second element of a user's path.
 const personMark = "@user"
@@ -28,15 +24,15 @@ type Path struct{ s string }
 // ParsePath parses a path, which must have its one spelling. ParsePath(s).String() == s for every s that it accepts.
 func ParsePath(s string) (Path, error) {
 	if len(s) > maxPath {
-		return Path{}, fmt.Errorf("%w: %d bytes, at most %d are allowed", errPath, len(s), maxPath)
+		return Path{}, fmt.Errorf("bad path: %d bytes, at most %d are allowed", len(s), maxPath)
 	}
 	for element := range strings.SplitSeq(s, "/") {
 		if element == "" {
-			return Path{}, fmt.Errorf("%w: %q has an empty element", errPath, s)
+			return Path{}, fmt.Errorf("bad path: %q has an empty element", s)
 		}
 		want := encode(decode(element))
 		if want != element {
-			return Path{}, fmt.Errorf("%w: write the element %q as %q", errPath, element, want)
+			return Path{}, fmt.Errorf("bad path: write the element %q as %q", element, want)
 		}
 	}
 	return Path{s}, nil

@@ -5,8 +5,7 @@ import "encoding/json"
 // DefaultPriority is a step's priority if the model gives none.
 const DefaultPriority = 5
 
-// Plan is what a model wants to do, read from its answer and normalised.
-// Its JSON form is the one that prompts ask for.
+// Plan is what a model wants to do, read from its answer and normalised. Its JSON form is the one that prompts ask for.
 type Plan struct {
 	Response    string          `json:"response,omitempty"` // one message to the current path
 	Intent      string          `json:"intent,omitempty"`

@@ -37,9 +37,8 @@ type Entry struct {
 	Priority      int  // lower is left out earlier
 }
 
-// Read reads a character_book of a character card, or a world-info export. Books are written
-// by many programs: a value of an unexpected type counts as missing, and an entry without
-// content is left out. Texts are as they are in the file.
+// Read reads a character_book of a character card, or a world-info export. Books are written by many programs: a value
+// of an unexpected type counts as missing, and an entry without content is left out. Texts are as they are in the file.
 func Read(data []byte) (Book, error) {
 	raw, ok := readObject(data)
 	if !ok {
