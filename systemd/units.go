@@ -1,5 +1,4 @@
-// Package systemd holds the units that are shipped for systemd. `synthbot service install` adapts
-// them to a machine.
+// Package systemd holds the units that are shipped for systemd. `synthbot service install` adapts them to a machine.
 //
 // synthbot@.service is a template for several workers on one machine, made from synthbot.service.
 package systemd

@@ -18,8 +18,7 @@
 //     an answer, which is sent as a new message instead.
 //   - Once the message is the answer, or deleted, the note is removed.
 //
-// So a delivered answer is never deleted. If a note cannot be stored, there is no draft, but the answer is
-// still sent.
+// So a delivered answer is never deleted. If a note cannot be stored, there is no draft, but the answer is still sent.
 package draft
 
 import (

@@ -279,8 +279,7 @@ func (r *Reveal) string() progress {
 	return progressWait
 }
 
-// unescape decodes the escape sequence that s begins with. size is 0 if it is incomplete and
-// -1 if it is invalid.
+// unescape decodes the escape sequence that s begins with. size is 0 if it is incomplete and -1 if it is invalid.
 func unescape(s []byte) (decoded rune, size int) {
 	if len(s) < 2 {
 		return 0, 0

@@ -35,8 +35,7 @@ type Gate interface {
 	Judge(m *core.Message, again bool) Verdict
 }
 
-// Counter is the ability of a Gate with limits to count, too, what users do in other processes that
-// use the same store.
+// Counter is the ability of a Gate with limits to count, too, what users do in other processes that use the same store.
 type Counter interface {
 	// Announce sets the function that the plugin calls when a user does something that counts. It leads
 	// to calls of Used in the other processes, and returns at once.

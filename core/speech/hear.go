@@ -86,10 +86,9 @@ func server(base, path string, timeout time.Duration, answer int64) (*url.URL, *
 	return u.JoinPath(path), outbound.New(o)
 }
 
-// Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear
-// blocks while too many recognitions run, and until the provider has answered. Transcripts are cached by
-// content, so that the same sound is recognised only once. Errors are a *core.Error with a text for the
-// author, or those of meter or ctx.
+// Hear transcribes a voice message. fetch returns its content, at most max bytes. language may be "". Hear blocks while
+// too many recognitions run, and until the provider has answered. Transcripts are cached by content, so that the same
+// sound is recognised only once. Errors are a *core.Error with a text for the author, or those of meter or ctx.
 func (l *Listener) Hear(ctx context.Context, a core.Attachment, language string, meter Meter,
 	fetch func(ctx context.Context, max int64) ([]byte, error)) (Transcript, error) {
 	if err := l.checkSize(a.Duration, a.Size); err != nil {

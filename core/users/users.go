@@ -1,5 +1,4 @@
-// Package users lists the users who wrote in a place, and finds the one with a name. It
-// knows nothing else about them.
+// Package users lists the users who wrote in a place, and finds the one with a name. It knows nothing else about them.
 package users
 
 import (

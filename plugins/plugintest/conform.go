@@ -48,9 +48,8 @@ type Sample struct {
 	Text    string // of a message, if Action and Command are empty
 }
 
-// Conform checks what every plugin must do: [coretest.TestPlugin], valid actions and
-// commands, and privacy: what it learns about a user in private appears nowhere else,
-// and is erased with them.
+// Conform checks what every plugin must do: [coretest.TestPlugin], valid actions and commands, and privacy: what it
+// learns about a user in private appears nowhere else, and is erased with them.
 func Conform(t *testing.T, c Case) {
 	t.Helper()
 	coretest.TestPlugin(t, func(t *testing.T) core.Plugin { return c.Make(t, NewHarness(t, c.Name)) })
@@ -231,8 +230,7 @@ func lines(text string) string {
 	return strings.Join(list, "\n")
 }
 
-// words returns all that the plugin shows in a place: what it adds to a prompt, and what it
-// answers to Ask.
+// words returns all that the plugin shows in a place: what it adds to a prompt, and what it answers to Ask.
 func (s *stage) words(place core.Path, who core.Author) string {
 	s.t.Helper()
 	var b strings.Builder

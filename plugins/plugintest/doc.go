@@ -1,8 +1,6 @@
-// Package plugintest tests plugins with scripted conversations ([Run]). They go
-// through the real turns, catalogue and database; only the model's answers come
-// from the script. [Conform] checks what every plugin must do, and a [Harness] is
-// for tests that need no conversation. Only tests import this package; it does not
-// depend on any plugin.
+// Package plugintest tests plugins with scripted conversations ([Run]). They go through the real turns, catalogue and
+// database; only the model's answers come from the script. [Conform] checks what every plugin must do, and a [Harness]
+// is for tests that need no conversation. Only tests import this package; it does not depend on any plugin.
 //
 //	func TestScripts(t *testing.T) {
 //		plugintest.Run(t, "testdata/*.txt", plugintest.Of(New))
@@ -25,11 +23,9 @@
 //
 // # A script
 //
-// A script is the head of a txtar file. Its files follow: config.toml is the
-// plugin's table (of several plugins NAME.toml each), all others can be sent as
-// attachments. In the script '#' begins a comment line, a line that begins with
-// white space continues the one before (with a line break), and ${NAME} is a
-// variable.
+// A script is the head of a txtar file. Its files follow: config.toml is the plugin's table (of several plugins
+// NAME.toml each), all others can be sent as attachments. In the script '#' begins a comment line, a line that begins
+// with white space continues the one before (with a line break), and ${NAME} is a variable.
 //
 //	# Jay asks in the group, the model rolls, its output goes back to it.
 //	Jay> roll two dice
@@ -49,14 +45,12 @@
 //	                        the script's first line is the time at which it begins
 //	stop, start, restart    stops or starts the bot, with the same database
 //
-// Words in the parentheses, separated by commas, say how somebody speaks or acts:
-// private, aside (not to the bot), admin (from the beginning of the script),
-// moderator (of this message), bot (the author is a bot), voice, reply (to the bot's
-// last message), reply NAME (to that user's last message), locale TAG, file NAME
-// (attaches a file of the script), edit (changes the speaker's last message), delete
-// (deletes it), react (the text is an emoji on the bot's last message), forwards (the
-// text is by somebody else), presses (the button with that label, here or anywhere).
-// A user's id is their name in lower case, so Jay is room/@user/jay.
+// Words in the parentheses, separated by commas, say how somebody speaks or acts: private, aside (not to the bot),
+// admin (from the beginning of the script), moderator (of this message), bot (the author is a bot), voice, reply (to
+// the bot's last message), reply NAME (to that user's last message), locale TAG, file NAME (attaches a file of the
+// script), edit (changes the speaker's last message), delete (deletes it), react (the text is an emoji on the bot's
+// last message), forwards (the text is by somebody else), presses (the button with that label, here or anywhere). A
+// user's id is their name in lower case, so Jay is room/@user/jay.
 //
 // # Answers of the model
 //
@@ -85,9 +79,8 @@
 //	rules~, rules!          the same for its system prompt, with the available actions
 //	asked N                 the number of questions since the last asked, or the start
 //
-// The order counts within each kind and place. Output that was not expected before
-// the next event is an error. A named group of a regexp that matched,
-// (?P<code>[0-9]+), sets the variable ${code}. With -update-scripts, wrong texts after
+// The order counts within each kind and place. Output that was not expected before the next event is an error. A named
+// group of a regexp that matched, (?P<code>[0-9]+), sets the variable ${code}. With -update-scripts, wrong texts after
 // '=' are replaced, and output that was not expected is added.
 //
 // # Settings, before the first event
@@ -100,9 +93,8 @@
 //
 // # Time
 //
-// A script runs in a testing/synctest bubble: pauses take no real time, timers fire
-// when the script moves the clock, and each line begins when nothing else can run.
-// In the bubble a plugin can neither use the network nor start processes. With [Live],
-// the script runs outside of it: the clock command then moves the bot's clock but no
-// timers, and a line waits until its condition is met.
+// A script runs in a testing/synctest bubble: pauses take no real time, timers fire when the script moves the clock,
+// and each line begins when nothing else can run. In the bubble a plugin can neither use the network nor start
+// processes. With [Live], the script runs outside of it: the clock command then moves the bot's clock but no timers,
+// and a line waits until its condition is met.
 package plugintest

@@ -13,9 +13,8 @@ import (
 	"synthbot/memory"
 )
 
-// Harness is a host for a plugin, for tests that need no conversation. It has a real
-// database, and a messenger, an inbox and a clock that the test controls. The fields of
-// Host may be replaced before the plugin is made.
+// Harness is a host for a plugin, for tests that need no conversation. It has a real database, and a messenger, an
+// inbox and a clock that the test controls. The fields of Host may be replaced before the plugin is made.
 type Harness struct {
 	core.Host
 	DB *memory.DB
@@ -33,10 +32,9 @@ type Harness struct {
 	Deaf error
 }
 
-// NewHarness makes a Harness for the plugin of that name. Its clock begins at Monday,
-// 2 March 2026, 10:00 UTC, and goes on with the process's (or the bubble's) own.
-// The model answers with the script, as a coretest.Asker; without one there is no
-// engine.
+// NewHarness makes a Harness for the plugin of that name. Its clock begins at Monday, 2 March 2026, 10:00 UTC, and goes
+// on with the process's (or the bubble's) own. The model answers with the script, as a coretest.Asker; without one
+// there is no engine.
 func NewHarness(t testing.TB, name string, script ...any) *Harness {
 	t.Helper()
 	s := new(Harness)

@@ -11,9 +11,8 @@ import (
 	"synthbot/memory"
 )
 
-// database is the script's database. It allows one write at a time: the writer of
-// package memory waits some time for further writes to share its commit, and in a
-// synctest bubble that time does not pass while others wait for it.
+// database is the script's database. It allows one write at a time: the writer of package memory waits some time for
+// further writes to share its commit, and in a synctest bubble that time does not pass while others wait for it.
 type database struct {
 	*memory.DB
 	one  sync.Mutex

@@ -157,8 +157,7 @@ func (o observer) Observe(watch.TurnEnd) { o() }
 // goodbye is how long turns may take to finish.
 const goodbye = 5 * time.Second
 
-// run starts the turns and the plugins. The function that it returns stops the turns, and then
-// the plugins.
+// run starts the turns and the plugins. The function that it returns stops the turns, and then the plugins.
 func (s *Script) run(l *life) func() error {
 	begun, end := context.WithCancel(context.Background())
 	work, abort := context.WithCancel(context.Background())

@@ -61,8 +61,7 @@ func Named[C any, P core.Plugin](name string, make func(core.Host, C) (P, error)
 	return func(p *plan) { p.builders = append(p.builders, builder{name, build}) }
 }
 
-// With adds a plugin that needs neither Host nor Config, such as a
-// coretest.Plugin; it lives through restarts.
+// With adds a plugin that needs neither Host nor Config, such as a coretest.Plugin; it lives through restarts.
 func With(other core.Plugin) Option {
 	build := func(core.Host, []byte, func(string) string) (core.Plugin, error) { return other, nil }
 	return func(p *plan) { p.builders = append(p.builders, builder{other.Name(), build}) }
@@ -74,8 +73,7 @@ func Var(name, value string) Option {
 	return func(p *plan) { p.vars[name] = value }
 }
 
-// Verb adds a command to the language: a line that begins with the word. It may
-// fail the script with s.Fatalf.
+// Verb adds a command to the language: a line that begins with the word. It may fail the script with s.Fatalf.
 func Verb(word string, do func(s *Script, arg string)) Option {
 	return func(p *plan) { p.verbs[word] = do }
 }
@@ -85,8 +83,7 @@ func Tune(f func(*turn.Options)) Option {
 	return func(p *plan) { p.tune = append(p.tune, f) }
 }
 
-// Live runs the scripts in real time, for plugins that use the network or
-// processes; see the package's section on time.
+// Live runs the scripts in real time, for plugins that use the network or processes; see the package's section on time.
 func Live() Option {
 	return func(p *plan) { p.live = true }
 }

@@ -186,8 +186,7 @@ func (s *Script) expand(text string) string {
 	})
 }
 
-// settle waits until nothing can run, and no turn waits for anything but the
-// model's answer.
+// settle waits until nothing can run, and no turn waits for anything but the model's answer.
 func (s *Script) settle() {
 	s.t.Helper()
 	if !s.until(s.idle) {

@@ -125,12 +125,10 @@ func (s *Server) Limit(count int, per time.Duration, all int) {
 	s.limits.count, s.limits.per, s.limits.all = count, per, all
 }
 
-// Strict sets limits like the platform's: five messages in five seconds in a channel, and 50
-// requests in a second.
+// Strict sets limits like the platform's: five messages in five seconds in a channel, and 50 requests in a second.
 func (s *Server) Strict() { s.Limit(5, 5*time.Second, 50) }
 
-// Hits returns how often the bot exceeded a rate limit, and how many requests it made while it
-// had to wait.
+// Hits returns how often the bot exceeded a rate limit, and how many requests it made while it had to wait.
 func (s *Server) Hits() (hits, early int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,8 +129,7 @@ type received struct {
 	Data json.RawMessage `json:"d"`
 }
 
-// Conn is one connection to the gateway. Messages to the bot wait in a queue, so that
-// a slow bot blocks nobody.
+// Conn is one connection to the gateway. Messages to the bot wait in a queue, so that a slow bot blocks nobody.
 type Conn struct {
 	ws *websocket.Conn
 
@@ -396,8 +395,7 @@ func (s *Server) LiveShards() int {
 	return len(shards)
 }
 
-// Counts returns how many connections were opened, resumes requested, and
-// heartbeats received so far.
+// Counts returns how many connections were opened, resumes requested, and heartbeats received so far.
 func (s *Server) Counts() (opened, resumes, beats int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -159,8 +159,7 @@ func (s *Server) Select(channel, message, person, value string) (string, error) 
 	return "", fmt.Errorf("message %s has no choice %q", message, value)
 }
 
-// Fill lets the user who pressed a button fill in the field that it opened. It returns the id of
-// the new interaction.
+// Fill lets the user who pressed a button fill in the field that it opened. It returns the id of the new interaction.
 func (s *Server) Fill(press, text string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -176,8 +175,7 @@ func (s *Server) Fill(press, text string) (string, error) {
 	return id, nil
 }
 
-// Command lets a user call a command that the bot registered. It returns the
-// interaction's id.
+// Command lets a user call a command that the bot registered. It returns the interaction's id.
 func (s *Server) Command(channel, person, name string, options map[string]string) (string, error) {
 	s.mu.Lock()
 	defer s.unlock()

@@ -54,8 +54,7 @@ type Message struct {
 	extra  map[string]any
 }
 
-// Buttons returns the custom ids of the message's buttons, or the addresses that
-// they open.
+// Buttons returns the custom ids of the message's buttons, or the addresses that they open.
 func (m *Message) Buttons() []string {
 	var ids []string
 	type part struct {

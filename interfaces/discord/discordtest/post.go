@@ -103,8 +103,7 @@ func (s *Server) getMessage(_ *Call, ids []string) (any, *failure) {
 	return s.shown(c, m), nil
 }
 
-// shown returns a message as in a response: without the content intent, it has only what
-// events of the gateway have.
+// shown returns a message as in a response: without the content intent, it has only what events of the gateway have.
 func (s *Server) shown(c *Channel, m *Message) map[string]any {
 	i := s.gateway.Intents
 	if c.Guild == "" || i == 0 || i&intentContent != 0 {

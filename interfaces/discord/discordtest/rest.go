@@ -317,8 +317,7 @@ func (s *Server) postDirect(c *Call, _ []string) (any, *failure) {
 	return s.channels[p.direct].json(), nil
 }
 
-// DirectOf returns the channel of direct messages with a user; "" if there is
-// none yet.
+// DirectOf returns the channel of direct messages with a user; "" if there is none yet.
 func (s *Server) DirectOf(person string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

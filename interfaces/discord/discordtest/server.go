@@ -52,8 +52,7 @@ type Server struct {
 	gateway gateway
 }
 
-// New starts a server on the loopback interface. It ends with the test, and makes it fail if
-// the bot broke a rule.
+// New starts a server on the loopback interface. It ends with the test, and makes it fail if the bot broke a rule.
 func New(tb testing.TB) *Server {
 	s := newServer()
 	s.answerTime = realAnswerTime
@@ -114,8 +113,7 @@ func (s *Server) unlock() {
 	s.mu.Unlock()
 }
 
-// Await waits until ok returns true. It calls ok after every change, and returns false
-// if ctx ends first.
+// Await waits until ok returns true. It calls ok after every change, and returns false if ctx ends first.
 func (s *Server) Await(ctx context.Context, ok func() bool) bool {
 	for {
 		s.mu.Lock()

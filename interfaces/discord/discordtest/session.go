@@ -166,8 +166,7 @@ func wants(guild, kind string) int {
 	return intentGuilds
 }
 
-// dispatch sends an event to the sessions with the right shard and intents, if the bot
-// sees the channel. s.mu is held.
+// dispatch sends an event to the sessions with the right shard and intents, if the bot sees the channel. s.mu is held.
 func (s *Server) dispatch(guild, channel, kind string, data map[string]any) {
 	c := s.channels[channel]
 	if c != nil && c.Guild != "" && (s.guild(c.Guild) == nil || !s.may(c, BotID, MayView)) {
@@ -189,8 +188,7 @@ func seen(sess *session, guild, kind string, data map[string]any) map[string]any
 	return blind(data)
 }
 
-// blind returns a message without its content, unless it is the bot's own or mentions
-// the bot.
+// blind returns a message without its content, unless it is the bot's own or mentions the bot.
 func blind(data map[string]any) map[string]any {
 	author, _ := data["author"].(map[string]any)
 	mentions, _ := data["mentions"].([]any)

@@ -102,8 +102,7 @@ type Channel struct {
 	Over                    []Overwrite
 	People                  []string // of direct messages and groups, without the bot
 	Silent                  bool     // a thread that GUILD_CREATE does not list
-	// Refuse, if not 0, is the error code with which every request about the channel
-	// is refused, with status 403.
+	// Refuse, if not 0, is the error code with which every request about the channel is refused, with status 403.
 	Refuse int
 
 	messages []*Message
@@ -340,8 +339,7 @@ func (s *Server) sorted() []string {
 	return ids
 }
 
-// AddFile adds a file to the file server and returns its address, which is valid
-// for a day.
+// AddFile adds a file to the file server and returns its address, which is valid for a day.
 func (s *Server) AddFile(name string, data []byte) string {
 	s.mu.Lock()
 	defer s.unlock()
