@@ -2,7 +2,7 @@
 // server-rendered HTML that works without scripts and loads nothing from other hosts. A session needs a one-time
 // link from the terminal. The page stores only which private conversations admins opened. There is a view for each
 // task of admins, and a general one for the lists of plugins. All views share visits, sessions and the filter that
-// keeps private conversations closed, so the package is larger than others.
+// keeps private conversations closed.
 package page
 
 import (
