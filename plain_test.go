@@ -33,13 +33,13 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
 	"daemon":              6583,
-	"interfaces/discord":  5060,
+	"interfaces/discord":  5062,
 	"core/engine":         3507,
 	"core/engine/offline": 3130,
 	"core/turn":           5322,
 	"core/action":         3787,
-	"interfaces/telegram": 4079,
-	"memory":              8822,
+	"interfaces/telegram": 4081,
+	"memory":              8823,
 }
 
 // stiff matches wording in comments that plain English avoids.

@@ -53,7 +53,8 @@ type itemRow struct {
 
 func decodeState(k, v []byte) (s stateRow, err error) {
 	s.Path, err = parsePlace(k)
-	return s, errors.Join(err, json.Unmarshal(v, &s.State))
+	err = errors.Join(err, json.Unmarshal(v, &s.State))
+	return s, err
 }
 
 func decodeItem(k, v []byte) (itemRow, error) {

@@ -24,7 +24,8 @@ func Get[T any](ctx context.Context, items core.Items, path core.Path, key strin
 	if err != nil {
 		return v, false, itemError(path, key, err)
 	}
-	return v, ok, item.Decode(&v)
+	err = item.Decode(&v)
+	return v, ok, err
 }
 
 // Put sets the value under path and key; nil removes it.
