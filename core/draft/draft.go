@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 const (
@@ -213,7 +214,7 @@ func (d *Drafts) nextText(live context.Context, place string, a *draft) string {
 	d.mu.Lock()
 	pause := time.Until(a.last.Add(d.opt.Every(place))) // negative for the first text
 	d.mu.Unlock()
-	driver.Sleep(live, pause)
+	loop.Sleep(live, pause)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := ""
@@ -234,7 +235,7 @@ func (d *Drafts) enter(ctx context.Context, place, message string) (leave func()
 		if ok {
 			return leave, true
 		}
-		driver.Sleep(ctx, enterAgain)
+		loop.Sleep(ctx, enterAgain)
 	}
 	return nil, false
 }

@@ -17,7 +17,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/coretest"
 	"synthbot/core/draft"
-	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // Errors of the fake platform.
@@ -181,7 +181,7 @@ func (p *platform) Delete(ctx context.Context, _, id string) error {
 	p.mu.Lock()
 	slow := p.slow
 	p.mu.Unlock()
-	if slow > 0 && !driver.Sleep(ctx, slow) {
+	if slow > 0 && !loop.Sleep(ctx, slow) {
 		return ctx.Err()
 	}
 	p.mu.Lock()

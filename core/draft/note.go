@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/sorting"
 )
 
@@ -220,7 +221,7 @@ func (d *Drafts) ClearSoon(place string) {
 // it is done or ctx ends.
 func (d *Drafts) ClearLater(ctx context.Context) {
 	d.leftoversIn(ctx, "") // remembers what was left behind; drafts that others start from now on stay
-	if !driver.Sleep(ctx, d.opt.Left) {
+	if !loop.Sleep(ctx, d.opt.Left) {
 		return
 	}
 	for _, n := range d.leftoversIn(ctx, "") {

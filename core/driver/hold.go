@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"synthbot/core/loop"
 )
 
 // ErrNotHeld means that a request was not sent because another process may have taken over.
@@ -28,7 +30,7 @@ func Held(ctx context.Context, s State, r *http.Request) (*http.Request, error) 
 		return held, nil
 	}
 	for !holder.Holds() {
-		if !Sleep(ctx, 50*time.Millisecond) {
+		if !loop.Sleep(ctx, 50*time.Millisecond) {
 			return nil, errors.Join(ErrNotHeld, context.Cause(ctx))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"synthbot/core"
+	"synthbot/core/loop"
 )
 
 // State stores small values by key, which survive a restart. Get returns nil for an unknown key. A value is
@@ -63,7 +64,7 @@ func AwaitState(ctx context.Context, log *slog.Logger, load func(context.Context
 			return true
 		}
 		log.Warn("state not read yet", "retry_in", pause, "err", err)
-		if !Sleep(ctx, pause) {
+		if !loop.Sleep(ctx, pause) {
 			return false
 		}
 	}

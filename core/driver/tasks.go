@@ -49,21 +49,6 @@ func (t *Tasks) Close() {
 	t.group.Wait()
 }
 
-// Sleep waits for d. It returns false if ctx ends first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
 // Later returns the later one of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {

@@ -1,4 +1,4 @@
-// Package loop repeats work in the background, after a pause or when it is woken.
+// Package loop pauses, and repeats work in the background, after a pause or when it is woken.
 package loop
 
 import (
@@ -14,8 +14,11 @@ func Notify(wake chan<- struct{}) {
 	}
 }
 
-// Sleep returns false if ctx ends before d is over.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -34,3 +34,18 @@ func TestRepeat(t *testing.T) {
 		}
 	})
 }
+
+// TestSleep: a pause ends with its time, or with the context; one of no time only asks the context.
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		if !Sleep(ctx, time.Hour) || time.Since(began) != time.Hour || !Sleep(ctx, 0) || !Sleep(ctx, -time.Hour) {
+			t.Errorf("pauses ended after %v", time.Since(began))
+		}
+		if Sleep(ctx, 2*time.Hour) || time.Since(began) != 2*time.Hour || Sleep(ctx, 0) || Sleep(ctx, time.Hour) {
+			t.Errorf("the context ended after %v", time.Since(began))
+		}
+	})
+}

@@ -10,7 +10,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/action"
-	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
 	"synthbot/interfaces/discord/markup"
@@ -374,7 +374,7 @@ func (d *Driver) ShowTyping(ctx context.Context, place core.Path) {
 			q := rest.Request{Method: "POST", Route: "/channels/{}/typing", IDs: []string{id}, Once: true}
 			_ = d.rest.Do(ctx, q)
 		}
-		if !driver.Sleep(ctx, d.timings.typing) {
+		if !loop.Sleep(ctx, d.timings.typing) {
 			return
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/recent"
 	"synthbot/core/watch"
 	"synthbot/interfaces/discord/gateway"
@@ -149,7 +150,7 @@ func (d *Driver) Listen(ctx context.Context, in core.Inbox) error {
 	for shards := 0; d.set.shards == 0 && errors.Is(err, gateway.ErrShards) && d.feed.shards > shards; {
 		shards = d.feed.shards
 		d.log.Warn("the bot needs more shards; asking Discord how many it recommends")
-		if driver.Sleep(ctx, d.timings.gateway.Backoff) {
+		if loop.Sleep(ctx, d.timings.gateway.Backoff) {
 			err = d.listen(ctx, in)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/interfaces/discord/gateway"
 )
 
@@ -153,7 +154,7 @@ func (t *intake) commit(ctx context.Context) bool {
 			t.d.log.Error("events not stored, retrying", "err", err, "count", len(t.batch))
 		}
 		t.kept = len(t.batch)
-		if keep || !driver.Sleep(ctx, wait) {
+		if keep || !loop.Sleep(ctx, wait) {
 			return keep
 		}
 	}

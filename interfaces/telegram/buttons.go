@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/markdown"
 	"synthbot/core/txt"
 	"synthbot/interfaces/telegram/botapi"
@@ -302,7 +302,7 @@ func (d *Driver) answerPress(ctx context.Context, query, text string) error {
 func (d *Driver) endPress(ctx context.Context, q *press) {
 	if q.choice && q.refused == "" {
 		const whisperWait = 3 * time.Second
-		if !driver.Sleep(ctx, whisperWait) {
+		if !loop.Sleep(ctx, whisperWait) {
 			return
 		}
 		if _, ok := d.choices.Take(q.query); !ok {

@@ -38,6 +38,7 @@ import (
 	"synthbot/core"
 	"synthbot/core/command"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/recent"
 	"synthbot/core/secret"
 	"synthbot/core/txt"
@@ -241,7 +242,7 @@ func (d *Driver) connect(ctx context.Context, in core.Inbox) (*intake, error) {
 	d.saveAccount(ctx)
 	d.log.Info("connected", "name", self.UserName)
 	d.background(func(ctx context.Context) {
-		if driver.Sleep(ctx, 100*time.Millisecond) { // the first updates come first
+		if loop.Sleep(ctx, 100*time.Millisecond) { // the first updates come first
 			d.updateMenus(ctx)
 		}
 	})

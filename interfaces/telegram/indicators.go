@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"synthbot/core"
-	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/watch"
 	"synthbot/interfaces/telegram/botapi"
 )
@@ -50,7 +50,7 @@ func (d *Driver) showAction(ctx context.Context, p core.Path, action string) {
 				}
 			}
 		}
-		if !driver.Sleep(ctx, typingInterval) {
+		if !loop.Sleep(ctx, typingInterval) {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/interfaces/telegram/botapi"
 )
 
@@ -109,7 +110,7 @@ func (d *Driver) updateMenus(ctx context.Context) {
 			return
 		}
 		d.log.Warn("command menus not set", "err", err)
-		if !driver.Sleep(ctx, driver.Jitter(pause)) {
+		if !loop.Sleep(ctx, driver.Jitter(pause)) {
 			return
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/secret"
 	"synthbot/interfaces/discord/rest"
 )
@@ -202,7 +203,7 @@ func (g *Gateway) Find(ctx context.Context) (Location, error) {
 			return at, err
 		}
 		g.Log.Warn("gateway address not found, retrying", "err", err)
-		if !driver.Sleep(ctx, driver.Jitter(wait)) {
+		if !loop.Sleep(ctx, driver.Jitter(wait)) {
 			return at, ctx.Err()
 		}
 	}
@@ -223,7 +224,7 @@ func (g *Gateway) ask(ctx context.Context) (Location, error) {
 	}
 	if at.Remaining == 0 {
 		g.Notify(fmt.Sprintf("Discord allows no more sessions for %s; waiting", at.Reset.Round(time.Second)))
-		if !driver.Sleep(ctx, at.Reset) {
+		if !loop.Sleep(ctx, at.Reset) {
 			return at, ctx.Err()
 		}
 	}

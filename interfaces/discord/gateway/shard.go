@@ -55,7 +55,7 @@ func (s *shard) run(ctx context.Context, left Session) error {
 	s.catchUp(ctx, left)
 	defer s.leaveEarlier()
 	wait := time.Duration(0)
-	for driver.Sleep(ctx, wait) {
+	for loop.Sleep(ctx, wait) {
 		s.established = false
 		why := s.connect(ctx)
 		if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // Starts limits the identifies of an account: each bucket of shards may send one in each period. Safe for
@@ -39,7 +40,7 @@ func (s *Starts) wait(ctx context.Context, shard, concurrency int) (done func(),
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case next := <-b:
-		if !driver.Sleep(ctx, time.Until(next)) || !s.claim(ctx, shard%concurrency) {
+		if !loop.Sleep(ctx, time.Until(next)) || !s.claim(ctx, shard%concurrency) {
 			b <- next
 			return nil, ctx.Err()
 		}
@@ -67,7 +68,7 @@ func (s *Starts) claim(ctx context.Context, bucket int) bool {
 		if claimed || err != nil {
 			return ctx.Err() == nil
 		}
-		if !driver.Sleep(ctx, left) {
+		if !loop.Sleep(ctx, left) {
 			return false
 		}
 	}

@@ -25,6 +25,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/secret"
 )
 
@@ -113,7 +114,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 		}
 		pause, again := c.again(&q, err, wait)
 		again = again && (try < cmp.Or(q.Tries, MaxTries) || Refusal(err).Status == 429)
-		if ctx.Err() != nil || !again || !driver.Sleep(ctx, pause) {
+		if ctx.Err() != nil || !again || !loop.Sleep(ctx, pause) {
 			return markAway(&q, markUnknown(err, unknownSince))
 		}
 		wait = min(2*wait, 20*time.Second)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/recent"
 )
 
@@ -57,7 +58,7 @@ func (l *limiter) enter(ctx context.Context, q *Request) error {
 		if wait <= 0 {
 			return ctx.Err()
 		}
-		if !driver.Sleep(ctx, wait) {
+		if !loop.Sleep(ctx, wait) {
 			return context.Cause(ctx)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // The published limits, with some room because the network changes the time between two calls.
@@ -89,7 +90,7 @@ func (p *pacer) wait(ctx context.Context, chat int64, take bool) error {
 		if deadline, ok := ctx.Deadline(); ok && !free && at.After(deadline) {
 			return context.DeadlineExceeded
 		}
-		driver.Sleep(ctx, time.Until(at))
+		loop.Sleep(ctx, time.Until(at))
 		if ctx.Err() != nil || free && (!take || p.waitLeft(chat) == 0) {
 			return ctx.Err()
 		}

@@ -15,6 +15,7 @@ import (
 
 	"synthbot/core"
 	"synthbot/core/driver"
+	"synthbot/core/loop"
 )
 
 // HTML is a parse_mode.
@@ -120,7 +121,7 @@ func (c *Client) Do(ctx context.Context, r *Request) error {
 			return err
 		}
 		c.opt.Log.Log(ctx, level, failure, "method", r.Method, "chat", r.Chat, "attempt", tries, "err", err)
-		if !driver.Sleep(ctx, delay.NextBackOff()) {
+		if !loop.Sleep(ctx, delay.NextBackOff()) {
 			return ctx.Err()
 		}
 	}

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"time"
 
-	"synthbot/core/driver"
+	"synthbot/core/loop"
 	"synthbot/core/secret"
 	"synthbot/core/sorting"
 )
@@ -50,7 +50,7 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		if reported != "" {
 			wait = 0 // an immediate response shows that polling works again
 		}
-		driver.Sleep(ctx, in.Pause())
+		loop.Sleep(ctx, in.Pause())
 		raws, err := c.getUpdates(ctx, wait, offset, wanted)
 		switch {
 		case ctx.Err() != nil || IsCode(err, 401, 404):
@@ -58,20 +58,20 @@ func (c *Client) Poll(ctx context.Context, in Intake, wanted string) error {
 		case err != nil:
 			c.noteFailure(began, err)
 			reported = c.pollFailed(ctx, err, reported)
-			driver.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
+			loop.Sleep(ctx, max(delay.NextBackOff(), refusal(err).After))
 			continue
 		}
 		reported = ""
 		if offset, err = in.Take(ctx, raws); err != nil && ctx.Err() == nil {
 			c.noteFailure(time.Now(), err)
 			c.opt.Log.Error("updates not stored; Telegram keeps them", "err", err)
-			driver.Sleep(ctx, delay.NextBackOff())
+			loop.Sleep(ctx, delay.NextBackOff())
 			continue
 		}
 		c.health.Works(0)
 		delay.Reset()
 		if offset == 0 { // nothing was confirmed, so the next poll returns the same updates at once
-			driver.Sleep(ctx, time.Second-time.Since(began))
+			loop.Sleep(ctx, time.Second-time.Since(began))
 		}
 	}
 	return ctx.Err()
@@ -233,7 +233,7 @@ func (c *Client) setWebhook(ctx context.Context, hook Webhook, wanted string) er
 // watchHook asks Telegram regularly whether it can deliver updates to the webhook.
 func (c *Client) watchHook(ctx context.Context, url string) {
 	var settled int64 // time of the last failure after which all updates were delivered
-	for driver.Sleep(ctx, time.Minute) {
+	for loop.Sleep(ctx, time.Minute) {
 		began := time.Now()
 		var info struct {
 			URL     string `json:"url"`
