@@ -32,14 +32,14 @@ var maxFieldsByType = map[string]int{"core/action.go Action": 24}
 // maxBigPackageLines lists the folders that are larger than maxPackageLines for a
 // reason that their package comment states.
 var maxBigPackageLines = map[string]int{
-	"daemon":              6583,
+	"daemon":              6588,
 	"interfaces/discord":  5062,
 	"core/engine":         3507,
 	"core/engine/offline": 3130,
-	"core/turn":           5322,
+	"core/turn":           5327,
 	"core/action":         3787,
-	"interfaces/telegram": 4081,
-	"memory":              8823,
+	"interfaces/telegram": 4080,
+	"memory":              8828,
 }
 
 // stiff matches wording in comments that plain English avoids.
@@ -57,6 +57,40 @@ func TestPlain(t *testing.T) {
 		for _, fault := range faults {
 			t.Error(fault)
 		}
+	}
+}
+
+// TestFunctionsAreShort: no function has more than 100 lines, and 95 of 100 have at most 30.
+func TestFunctionsAreShort(t *testing.T) {
+	var lengths []int
+	for _, dir := range goFolders(t) {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(dir, "test") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if ok {
+					lengths = append(lengths, set.Position(f.End()).Line-set.Position(f.Pos()).Line+1)
+				}
+			}
+		}
+	}
+	slices.Sort(lengths)
+	if most := lengths[len(lengths)-1]; most > 100 {
+		t.Errorf("the longest function has %d lines", most)
+	}
+	if usual := lengths[len(lengths)*95/100]; usual > 30 {
+		t.Errorf("95 of 100 functions have up to %d lines", usual)
 	}
 }
 

@@ -52,6 +52,12 @@ func (r reader) table(at *node, into []reflect.Value) {
 		return
 	}
 	before = r.doc.faultCount
+	check(at, into)
+	r.doc.checkFaults += r.doc.faultCount - before
+}
+
+// check calls the methods Check of structs that were read from a table.
+func check(at *node, into []reflect.Value) {
 	for _, s := range into {
 		checker, ok := s.Addr().Interface().(interface {
 			Check(fault func(text string, at ...any))
@@ -60,7 +66,6 @@ func (r reader) table(at *node, into []reflect.Value) {
 			checker.Check(func(text string, steps ...any) { at.walk(steps).fault(text) })
 		}
 	}
-	r.doc.checkFaults += r.doc.faultCount - before
 }
 
 // addUnknownKeys adds a fault for each key that no struct has. moved maps former keys, dotted if they were in an inner

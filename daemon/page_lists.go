@@ -192,17 +192,9 @@ func (c *Config) requires(plugin string) bool {
 
 // doSwitch turns a plugin on or off everywhere, or an action in a place. The zero Path stands for all places.
 func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, error) {
-	b, name, on := s.bot, c.Args["name"], c.Args["to"] == "on"
-	p, isPlugin := b.InForce(), c.Args["what"] == "plugin"
-	chosen := slices.Contains(p.Config.ChosenNames(), name)
-	switches := func(d *action.Definition) bool { return d.Name == name && !d.IsMessage() }
-	switch {
-	case isPlugin && p.Config.requires(name) && !on:
-		return "", core.Errorf(core.Invalid, "access.private is pairing, which needs it: set another access first.")
-	case isPlugin && !chosen:
-		return "", core.Errorf(core.Invalid, "The configuration does not have it: add [plugins.%s] there.", name)
-	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
-		return "", core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
+	b, name, isPlugin, on := s.bot, c.Args["name"], c.Args["what"] == "plugin", c.Args["to"] == "on"
+	if err := b.InForce().checkSwitch(name, isPlugin, on); err != nil {
+		return "", err
 	}
 	done := name + " is " + c.Args["to"] + " from now on."
 	if !isPlugin {
@@ -223,6 +215,21 @@ func (s *pageServer) doSwitch(ctx context.Context, c command.Call) (string, erro
 	return done, nil
 }
 
+// checkSwitch returns an error if a plugin or an action cannot be turned on or off.
+func (p *parts) checkSwitch(name string, isPlugin, on bool) error {
+	chosen := slices.Contains(p.Config.ChosenNames(), name)
+	switches := func(d *action.Definition) bool { return d.Name == name && !d.IsMessage() }
+	switch {
+	case isPlugin && p.Config.requires(name) && !on:
+		return core.Errorf(core.Invalid, "access.private is pairing, which needs it: set another access first.")
+	case isPlugin && !chosen:
+		return core.Errorf(core.Invalid, "The configuration does not have it: add [plugins.%s] there.", name)
+	case !isPlugin && !on && !slices.ContainsFunc(p.Snapshot.All(), switches):
+		return core.Errorf(core.Invalid, "There is no action of that name that can be turned off.")
+	}
+	return nil
+}
+
 // setSwitch removes a name from a list of what is turned off, or adds it if on is false.
 func setSwitch(off *settings.Patterns, name string, on bool) {
 	is := func(one settings.Pattern) bool { return string(one) == name }
@@ -238,12 +245,10 @@ func (s *pageServer) pluginList() []adminpage.List {
 	for _, a := range availablePlugins {
 		_, named := c.Plugins[a.name]
 		chosen := slices.Contains(c.ChosenNames(), a.name)
-		row := adminpage.Row{Name: a.name, Mark: "on", Values: []string{a.doc}}
-		button := switchButton("plugin", a.name, "off")
-		var why string
+		mark, why, button := "on", "", switchButton("plugin", a.name, "off")
 		switch {
 		case chosen && off.Match(a.name) && !c.requires(a.name):
-			row.Mark, why = "off", "turned off on this page"
+			mark, why = "off", "turned off on this page"
 			button = switchButton("plugin", a.name, "on")
 		case chosen && c.requires(a.name):
 			why = "access.private needs it"
@@ -252,11 +257,11 @@ func (s *pageServer) pluginList() []adminpage.List {
 		case chosen:
 			why = "the default"
 		case named:
-			row.Mark, why = "off", "enabled = false in [plugins."+a.name+"]"
+			mark, why = "off", "enabled = false in [plugins."+a.name+"]"
 		default:
-			row.Mark, why = "off", "add [plugins."+a.name+"] to the configuration to turn it on"
+			mark, why = "off", "add [plugins."+a.name+"] to the configuration to turn it on"
 		}
-		row.Values = append(row.Values, why)
+		row := adminpage.Row{Name: a.name, Mark: mark, Values: []string{a.doc, why}}
 		if chosen && !c.requires(a.name) {
 			row.Buttons = append(row.Buttons, button)
 		}

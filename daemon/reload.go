@@ -92,10 +92,10 @@ func (r *reloads) read() (later []string, err error) {
 	next, err := r.build(c)
 	away := r.monitor.away.Load()
 	r.postponed.Store(err != nil && away)
-	if err != nil && away {
-		err = fmt.Errorf("the database cannot be reached, and the reload is repeated when it can: %w", err)
-	}
-	if err != nil {
+	switch {
+	case err != nil && away:
+		return nil, fmt.Errorf("the database cannot be reached, and the reload is repeated when it can: %w", err)
+	case err != nil:
 		return nil, err
 	}
 	r.env.levels.Configure(c.Log.Level, c.roomLevels(), slog.LevelDebug)

@@ -190,16 +190,21 @@ func upgradeIDs(t *tx) {
 			all = append(all, knownID{withLength(id), seq, received})
 		}
 		slices.SortFunc(all, func(a, b knownID) int { return bytes.Compare(a.id, b.id) })
-		var run idRun
-		for _, id := range all {
-			if len(run.bytes) >= maxRun {
-				putRun(t.bucket(bucketIDs), place, run)
-				run = idRun{}
-			}
-			run.add(id)
+		t.putRuns(place, all)
+	}
+}
+
+// putRuns stores all ids of a place, which are sorted.
+func (t *tx) putRuns(place []byte, all []knownID) {
+	var run idRun
+	for _, id := range all {
+		if len(run.bytes) >= maxRun {
+			putRun(t.bucket(bucketIDs), place, run)
+			run = idRun{}
 		}
-		if len(run.bytes) > 0 {
-			t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
-		}
+		run.add(id)
+	}
+	if len(run.bytes) > 0 {
+		t.bucket(bucketIDs).Put(newestKey(place), run.bytes)
 	}
 }

@@ -129,8 +129,7 @@ func (s *Service) inspectConfig(c *daemon.Config) {
 			s.private = append(s.private, filepath.Clean(f.Path))
 		}
 	}
-	slices.Sort(s.secrets)
-	s.secrets = slices.Compact(s.secrets)
+	s.secrets = slices.Compact(slices.Sorted(slices.Values(s.secrets)))
 	unit := s.at("/usr/lib/systemd/system/synthbot.service")
 	if exists(unit) {
 		s.note("a package installed %s: the unit in /etc overrides it", unit)

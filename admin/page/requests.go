@@ -367,14 +367,7 @@ func (p *Page) do(v *visit, place core.Path) error {
 			return err
 		}
 	}
-	args := make(map[string]string)
-	for key := range v.PostForm {
-		arg, ok := strings.CutPrefix(key, "arg-")
-		if ok {
-			args[arg] = normalizeLines(v.PostFormValue(key))
-		}
-	}
-	answer, err := p.Bot.Do(v.Context(), place, name, args)
+	answer, err := p.Bot.Do(v.Context(), place, name, v.arguments())
 	var said *core.Error
 	switch {
 	case errors.As(err, &said):
@@ -386,6 +379,18 @@ func (p *Page) do(v *visit, place core.Path) error {
 	}
 	v.note(answer)
 	return v.redirectBack(v.PostFormValue("back"))
+}
+
+// arguments returns the arguments of a button's command, by their names.
+func (v *visit) arguments() map[string]string {
+	args := make(map[string]string)
+	for key := range v.PostForm {
+		arg, ok := strings.CutPrefix(key, "arg-")
+		if ok {
+			args[arg] = normalizeLines(v.PostFormValue(key))
+		}
+	}
+	return args
 }
 
 func (v *visit) note(text string) {

@@ -152,10 +152,7 @@ func (b *builder) block(n ast.Node, depth int) (Block, bool) {
 	case *ast.Blockquote:
 		return Block{Kind: Quote, Blocks: b.blocks(n, depth+1)}, true
 	case *ast.FencedCodeBlock:
-		word := resolve(string(n.Language(b.source)))
-		if !language().MatchString(word) {
-			word = ""
-		}
+		word := language().FindString(resolve(string(n.Language(b.source))))
 		return Block{Kind: Code, Language: word, Text: b.verbatim(n)}, true
 	case *ast.CodeBlock:
 		return Block{Kind: Code, Text: b.verbatim(n)}, true

@@ -21,8 +21,7 @@ func (p *Parts) system() part {
 	w.text("type", "output")
 	w.text("message", delivered)
 	w.list("outputs")
-	for i := range p.Outputs {
-		o := &p.Outputs[i]
+	for _, o := range p.Outputs {
 		w.open('{')
 		w.text("action", o.Action)
 		w.optional("outcome", string(o.Progress))

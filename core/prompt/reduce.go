@@ -98,6 +98,11 @@ func (p *Prompt) reduce(reserve int) error {
 		p.text = p.message(true)
 		return nil
 	}
+	return p.tooLong()
+}
+
+// tooLong returns the error of a prompt that cannot be reduced to its limit.
+func (p *Prompt) tooLong() error {
 	err := fmt.Errorf("prompt of %d characters, %d are allowed: instructions %d, instructions_verbose %d, actions %d, "+
 		"input %d, outputs %d", p.chars(), p.limits.Chars, textSize(p.instructions), textSize(p.verbose),
 		p.actions.size, p.input.size, p.system.size)

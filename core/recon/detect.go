@@ -85,6 +85,13 @@ func newDetector() *detector {
 // evidence is the weight of the evidence for each language, by the index of its tag.
 type evidence []float64
 
+func (e evidence) sum() (sum float64) {
+	for _, v := range e {
+		sum += v
+	}
+	return sum
+}
+
 // best returns the index of the strongest language and the evidence for the second.
 func (e evidence) best() (at int, next float64) {
 	for i, v := range e {

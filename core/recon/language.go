@@ -35,11 +35,7 @@ type conversation struct {
 }
 
 func (c *conversation) add(said reading) {
-	e, words := said.evidence, said.words
-	sum := 0.0
-	for _, v := range e {
-		sum += v
-	}
+	e, words, sum := said.evidence, said.words, said.evidence.sum()
 	if words == 0 {
 		return
 	}

@@ -130,6 +130,11 @@ func (in *intake) wake(ctx context.Context) {
 		by, _ := m.Path.Person(m.Author.ID) // zero without an author
 		in.turns.wake(queue{m.Path, entry.Kind == core.KindCommand}, begun, by)
 	}
+	in.reportSkipped()
+}
+
+// reportSkipped ends the turns that a user waits for, but that never begin.
+func (in *intake) reportSkipped() {
 	for _, i := range in.skipped { // their authors are blocked, or they were received before
 		m := &in.events[i].Message
 		if m.Private || in.events[i].Kind == core.KindCommand {

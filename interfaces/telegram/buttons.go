@@ -186,11 +186,10 @@ func (d *delivery) pressers(call core.Call, to chatKey) (ids []int64) {
 
 // keyboard arranges the buttons below a message: one in a row for up to 3 buttons, three for up to 15, else five.
 func (d *delivery) keyboard(call core.Call, to chatKey, list []button) (k keyboardRows, err error) {
-	n := len(list)
+	n, across := len(list), 1
 	if n > maxButtons {
 		return k, core.Errorf(core.Invalid, "buttons: there may be %d at most", maxButtons)
 	}
-	across := 1
 	switch {
 	case n > 15:
 		across = 5

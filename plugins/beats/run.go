@@ -167,8 +167,7 @@ func (l *memo) begin(ctx context.Context, d due) error {
 		}
 		errs = errors.Join(errs, err)
 	}
-	now := l.host.Clock()
-	d.retry = now.Add(retryDelay)
+	d.retry = l.host.Clock().Add(retryDelay)
 	if len(left) > 0 && d.retry.Sub(d.at) <= maxWait {
 		d.places = left
 		l.busy = append(l.busy, d)

@@ -101,18 +101,15 @@ func parseTerm(text string) (term, error) {
 		n, _ := strconv.Atoi(text) // 0 if there is none
 		return n
 	}
-	t := term{minus: sign == "-", n: number(count), sides: number(sides), keep: number(keep), lowest: which == "l"}
+	t := term{
+		minus: sign == "-", n: number(cmp.Or(count, "1")), sides: number(strings.ReplaceAll(sides, "%", "100")),
+		keep: number(keep), lowest: which == "l",
+	}
 	if sides == "" {
 		if count == "" || t.n > maxConstant {
 			return term{}, wrong
 		}
 		return t, nil
-	}
-	if count == "" {
-		t.n = 1
-	}
-	if sides == "%" {
-		t.sides = 100
 	}
 	switch {
 	case t.n < 1, t.sides < 1, which != "" && t.keep < 1, t.keep > t.n:

@@ -160,10 +160,7 @@ func (s *server) watch(ctx context.Context, l *connection) error {
 			changed, calm = l.changed, nil
 		case <-changed:
 			changed, calm = nil, time.After(s.times.refreshPause) // do not read them all the time
-			var news bool
-			if news, err = s.refresh(ctx, l); news {
-				s.onChange()
-			}
+			err = s.update(ctx, l)
 		case <-l.probeSoon:
 			err = s.probe(ctx, l)
 		case <-beat.C:
@@ -175,6 +172,15 @@ func (s *server) watch(ctx context.Context, l *connection) error {
 			return err
 		}
 	}
+}
+
+// update reads the lists again, and announces what changed.
+func (s *server) update(ctx context.Context, l *connection) error {
+	changed, err := s.refresh(ctx, l)
+	if changed {
+		s.onChange()
+	}
+	return err
 }
 
 // probe returns an error if the server does not answer a ping. An error that the server returns is an answer.

@@ -251,8 +251,7 @@ func collect[T any](inv *inventory, limit int, list iter.Seq2[*T, error]) ([]*T,
 func (s *server) entriesOf(inv *inventory) (entries []entry) {
 	add := func(tool string, own bool, make func() (core.Action, error)) {
 		permission, open := s.conf.permission(tool)
-		known := slices.ContainsFunc(entries, func(e entry) bool { return e.tool == tool && e.own == own })
-		if !open || known {
+		if !open || slices.ContainsFunc(entries, func(e entry) bool { return e.tool == tool && e.own == own }) {
 			return
 		}
 		a, err := make()

@@ -45,8 +45,7 @@ func (p *Plugin) saveAction() core.Action {
 			core.NewExample("Jay says that he moved",
 				`{"text":"Jay lives in Oslo since May","about":["me"],"topic":"home"}`),
 			core.NewExample("Ann asks to remember what the group decided",
-				`{"text":"The group meets every first Friday at eight at Lea's"`+
-					`,"tags":["meeting"],"importance":6}`),
+				`{"text":"The group meets every first Friday at eight at Lea's","tags":["meeting"],"importance":6}`),
 			core.NewExample("Jay tells of Ann, in Italian",
 				`{"text":"Ann è allergica alle noci","about":["Ann"],"importance":8,"language":"it"}`),
 		).Note("A fact replaces an older one that says the same, and an older one with the same topic about the same"+

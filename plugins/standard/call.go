@@ -51,8 +51,7 @@ func (p *Plugin) apiCall() []core.Action {
 	for _, a := range p.apis {
 		methods = append(methods, a.Methods...)
 	}
-	slices.Sort(methods)
-	methods = slices.Compact(methods)
+	methods = slices.Compact(slices.Sorted(slices.Values(methods)))
 	call := core.Action{
 		Name: "api_call", Similes: []string{"http_request", "call_api"},
 		Brief:    "Call one of the configured HTTP APIs",
@@ -72,8 +71,7 @@ func (p *Plugin) apiCall() []core.Action {
 	change := call
 	change.Name, change.Similes = "api_change", nil
 	change.Brief = "Send a change to an HTTP API, after the person agreed"
-	change.Schema = p.callSchema(changingMethods(methods))
-	change.Examples = p.changeExamples()
+	change.Schema, change.Examples = p.callSchema(changingMethods(methods)), p.changeExamples()
 	change.Confirm, change.Do = true, p.send
 	change.Effects |= core.EffectChanges
 	return []core.Action{call, change}

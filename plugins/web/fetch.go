@@ -92,8 +92,7 @@ func (p *Plugin) page(ctx context.Context, u *url.URL) (*page, error) {
 		return nil, core.Errorf(core.Invalid, "That is not an address; write it as https://example.org/page.")
 	}
 	request.Header.Set("User-Agent", p.conf.UserAgent)
-	request.Header.Set("Accept",
-		"text/html, application/xhtml+xml, text/plain;q=0.9, application/json;q=0.8, */*;q=0.1")
+	request.Header.Set("Accept", "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.8,*/*;q=0.1")
 	request.Header.Set("Accept-Language", p.host.Language+", *;q=0.5")
 	response, err := p.pages.Do(request)
 	if err != nil {

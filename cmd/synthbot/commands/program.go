@@ -252,9 +252,7 @@ func (p *program) untilSignal(
 			case <-over:
 				return
 			case s := <-signals:
-				if first.IsZero() {
-					first = time.Now()
-				}
+				first = cmp.Or(first, time.Now())
 				if time.Since(first) >= sameRequest {
 					p.abandon(fmt.Sprintf("ended at once by signal: %s", s))
 				}

@@ -98,8 +98,7 @@ func (c *Client) Do(ctx context.Context, q Request) error {
 	var unknownSince time.Time // of the first attempt that may have worked
 	for try := 1; ; try++ {
 		began := time.Now()
-		err = c.limits.enter(ctx, &q)
-		if err != nil {
+		if err := c.limits.enter(ctx, &q); err != nil {
 			return markUnknown(fmt.Errorf("%s: %w: %w", q.Route, errWait, err), unknownSince)
 		}
 		if q.Search != nil && !unknownSince.IsZero() && time.Since(unknownSince) > NonceAge {

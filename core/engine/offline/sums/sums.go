@@ -109,8 +109,7 @@ func lex(text string, w *Words) (tokens []token) {
 	text = " " + strings.Join(strings.Fields(txt.Fold(text)), " ") + " "
 	text = strings.TrimRight(strings.ReplaceAll(text, "**", "^"), "= ")
 	for i := 0; i < len(text); {
-		r := rune(text[i])
-		switch {
+		switch r := rune(text[i]); {
 		case r == ' ':
 			i++
 		case unicode.IsDigit(r):
