@@ -379,3 +379,13 @@ func FuzzPollText(f *testing.F) {
 		}
 	})
 }
+
+// TestPercentDice: a die of percent has 100 sides, and a number before it counts dice.
+func TestPercentDice(t *testing.T) {
+	for text, want := range map[string]term{"d%": {n: 1, sides: 100}, "3d%": {n: 3, sides: 100}, "d6": {n: 1, sides: 6}} {
+		got, err := parseTerm(text)
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
